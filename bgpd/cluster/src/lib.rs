@@ -1,0 +1,1 @@
+//! Calico-style resources, and the plan of what one node does with them.

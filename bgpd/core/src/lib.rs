@@ -1,0 +1,1 @@
+//! BGP sessions, RIBs, decision, policy and export, without I/O.

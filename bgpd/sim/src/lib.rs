@@ -1,0 +1,1 @@
+//! Many speakers on a virtual network with a virtual clock, for tests.

@@ -1,0 +1,1 @@
+//! weft's node daemon.

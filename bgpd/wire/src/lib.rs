@@ -1,0 +1,1 @@
+//! BGP messages: bytes to typed values and back, without I/O.

@@ -1,0 +1,1 @@
+//! weft's gRPC API: messages and services, nothing else.
