@@ -1,0 +1,1 @@
+//! Import and export rules, compiled once and run without allocation.

@@ -1,0 +1,1 @@
+//! One neighbour: RFC 4271 section 8, collisions, negotiation and graceful restart.
