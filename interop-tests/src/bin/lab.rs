@@ -1,0 +1,2 @@
+//! `cargo lab`: a cluster of weft nodes in network namespaces.
+fn main() {}
