@@ -98,14 +98,25 @@ impl Ipam {
             .filter(|(_, cell)| cell.mentions(node))
             .map(|(cidr, _)| *cidr)
             .collect();
-        let mut delta = Delta::default();
+        // Where blocks overlap, one prefix may change with each of them: only first and last state count.
+        let mut net: BTreeMap<IpNet, (Option<Route>, Option<Route>)> = BTreeMap::new();
         for cidr in concerned {
             let Delta { withdrawn, added } = self.settle(cidr);
-            delta.withdrawn.extend(withdrawn);
-            delta.added.extend(added);
+            for route in withdrawn {
+                net.entry(route.prefix)
+                    .and_modify(|(_, last)| *last = None)
+                    .or_insert_with(|| (Some(route), None));
+            }
+            for route in added {
+                let (_, last) = net.entry(route.prefix).or_default();
+                *last = Some(route);
+            }
         }
-        delta.withdrawn.sort();
-        delta.added.sort();
+        let mut delta = Delta::default();
+        for (first, last) in net.into_values().filter(|(first, last)| first != last) {
+            delta.withdrawn.extend(first);
+            delta.added.extend(last);
+        }
         delta
     }
 
@@ -417,5 +428,7 @@ fn winner(claims: &[Claim]) -> Option<&Route> {
         .map(|claim| &claim.route)
 }
 
+#[cfg(test)]
+mod proptests;
 #[cfg(test)]
 mod tests;
