@@ -351,7 +351,9 @@ impl Process {
     }
 
     /// Lets it run on after the harness has ended. The pid is returned.
-    pub fn release(mut self) -> Option<u32> {
+    ///
+    /// Only a daemon of a [`crate::Sandbox::keepable`] sandbox really outlives it.
+    pub fn release(&mut self) -> Option<u32> {
         self.child.take().map(|child| child.id())
     }
 }

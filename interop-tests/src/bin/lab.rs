@@ -1,2 +1,16 @@
 //! `cargo lab`: a cluster of weft nodes in network namespaces.
-fn main() {}
+
+use std::process::ExitCode;
+
+use clap::Parser;
+use interop_tests::lab;
+
+fn main() -> ExitCode {
+    match lab::run(&lab::options::Options::parse()) {
+        Ok(code) => code,
+        Err(error) => {
+            eprintln!("FAILED: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}

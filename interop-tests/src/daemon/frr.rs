@@ -155,6 +155,11 @@ impl Speaker for Frr {
         &mut self.process
     }
 
+    fn release(&mut self) {
+        self.process.release();
+        self.zebra.release();
+    }
+
     fn sessions(&self) -> Result<Vec<Session>> {
         let text = self.vtysh(&["show bgp neighbors json"])?;
         let all: serde_json::Map<String, serde_json::Value> =

@@ -413,6 +413,11 @@ pub trait Speaker: Send {
     /// When the daemon refuses, or `prefix` is none.
     fn withdraw(&mut self, prefix: &str) -> Result<()>;
 
+    /// Lets its processes run on after the harness has ended ([`Process::release`]).
+    fn release(&mut self) {
+        self.process().release();
+    }
+
     /// The session with a neighbour.
     ///
     /// # Errors

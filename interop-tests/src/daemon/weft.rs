@@ -196,6 +196,24 @@ impl Weft {
             .arg(self.api()))
     }
 
+    /// Where the command `weft` lies.
+    ///
+    /// # Errors
+    /// When it is not there.
+    pub fn cli_path(&self) -> Result<String> {
+        binary("weft")
+    }
+
+    /// The daemon's log.
+    pub fn log_path(&self) -> &Path {
+        self.process.log()
+    }
+
+    /// The last lines of the daemon's log.
+    pub fn log_tail(&self, lines: usize) -> String {
+        self.process.log_tail(lines)
+    }
+
     /// Runs `weft -o json` with arguments and returns its answer.
     ///
     /// # Errors
@@ -317,11 +335,6 @@ impl Weft {
             };
             Ok(client.explain(request).await?.into_inner())
         })
-    }
-
-    /// Lets the daemon run on after the harness has ended.
-    pub fn release(self) {
-        self.process.release();
     }
 }
 
