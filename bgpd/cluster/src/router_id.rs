@@ -10,6 +10,8 @@ pub enum RouterIdSource {
     /// The node's own IPv4 address. A node without one needs one of the others.
     #[default]
     NodeAddress,
+    /// The node's own IPv4 address, or this one where the node has none.
+    NodeAddressOr(Ipv4Addr),
     /// [`hashed_router_id`] of the node's name.
     Hash,
     /// This one.

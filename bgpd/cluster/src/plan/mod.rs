@@ -13,6 +13,7 @@
 
 mod diff;
 mod export;
+mod idle;
 mod kernel;
 mod originate;
 mod session;
@@ -218,6 +219,9 @@ impl Context<'_> {
     fn router_id(&self, findings: &mut Vec<Finding>) -> Option<Ipv4Addr> {
         let id = match self.local.router_id {
             RouterIdSource::NodeAddress => self.node.ipv4().map(|net| net.addr()),
+            RouterIdSource::NodeAddressOr(other) => {
+                Some(self.node.ipv4().map_or(other, |net| net.addr()))
+            }
             RouterIdSource::Hash => Some(hashed_router_id(&self.local.node)),
             RouterIdSource::Given(id) => Some(id),
         };
