@@ -39,15 +39,7 @@ pub fn advise(object: &Object) -> Vec<FieldError> {
     let mut rules = Rules::default();
     match object {
         Object::BgpConfiguration(configuration) => rules.advise_bgp_configuration(configuration),
-        Object::BgpPeer(peer) => {
-            if peer.reachable_by.is_some() {
-                rules.refuse(
-                    "spec.reachableBy",
-                    NO_EFFECT,
-                    "make sure that the host has a route to the peer",
-                );
-            }
-        }
+        Object::BgpPeer(peer) => rules.advise_bgp_peer(peer),
         Object::IpPool(pool) => {
             if pool.uses_ipip() {
                 let problem = "weft installs no IP-in-IP routes";
@@ -274,14 +266,14 @@ impl Rules {
                 self.refuse("spec.asNumber", problem, "remove it");
             }
             (Some(peer), None) => {
-                self.usable_address("spec.peerIP", Some(peer.address));
+                if peer.address.is_unspecified() {
+                    let problem = format!("{} is the unspecified address", peer.address);
+                    self.refuse("spec.peerIP", problem, "write the address of the peer");
+                }
                 if matches!(peer.address, IpAddr::V6(ip) if ip.is_unicast_link_local()) {
                     let problem = format!("{} is a link-local address", peer.address);
-                    self.refuse(
-                        "spec.peerIP",
-                        problem,
-                        "write a global or unique local address of the peer",
-                    );
+                    let remedy = "write a global or unique local address of the peer";
+                    self.refuse("spec.peerIP", problem, remedy);
                 }
             }
             (None, Some(_)) => {}
@@ -522,6 +514,21 @@ impl Rules {
                 "counts in the BGPConfiguration \"default\" only",
                 "move it there",
             );
+        }
+    }
+
+    fn advise_bgp_peer(&mut self, peer: &BgpPeer) {
+        if let Some(address) = peer
+            .peer_ip
+            .map(|peer| peer.address)
+            .filter(IpAddr::is_multicast)
+        {
+            let problem = format!("{address} is a multicast address: the session cannot come up");
+            self.refuse("spec.peerIP", problem, "write the address of one host");
+        }
+        if peer.reachable_by.is_some() {
+            let remedy = "make sure that the host has a route to the peer";
+            self.refuse("spec.reachableBy", NO_EFFECT, remedy);
         }
     }
 
