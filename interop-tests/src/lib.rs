@@ -9,6 +9,7 @@
 //!   │    └─ Process   a daemon in it, dies with the harness, its log kept while the sandbox lives
 //!   └─ Switch      a bridge in a namespace of its own: the underlay; cables can be cut and mended
 //! daemon::*        BIRD, FRR, GoBGP, OpenBGPD, ExaBGP and weft behind one trait, `Speaker`
+//! manifest         Calico resources as YAML
 //! wait_until       the only way to wait: for a condition, with the last state seen in the failure's text
 //! ping             many targets from one namespace at once; a background probe that counts what was lost
 //! ```
@@ -39,11 +40,13 @@
 //!
 //! Everything here needs root, and the packages that `.ci/setup` installs.
 
+pub mod binaries;
 pub mod capture;
 pub mod daemon;
 pub mod interrupt;
 pub mod kernel;
 pub mod lab;
+pub mod manifest;
 pub mod netns;
 pub mod ping;
 pub mod process;

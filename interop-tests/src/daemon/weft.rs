@@ -16,7 +16,9 @@ use weft_proto::v1;
 use weft_proto::v1::weft_client::WeftClient;
 
 use super::{Announcement, Route, Session, Speaker};
+use crate::binaries;
 use crate::kernel::Family;
+use crate::manifest;
 use crate::netns::Netns;
 use crate::process::{Cmd, Process};
 use crate::timeouts;
@@ -191,7 +193,7 @@ impl Weft {
     pub fn cli(&self) -> Result<Cmd> {
         Ok(self
             .netns
-            .command(&binary("weft")?)
+            .command(&binaries::find("weft")?)
             .arg("--api")
             .arg(self.api()))
     }
@@ -201,7 +203,7 @@ impl Weft {
     /// # Errors
     /// When it is not there.
     pub fn cli_path(&self) -> Result<String> {
-        binary("weft")
+        binaries::find("weft")
     }
 
     /// The daemon's log.
@@ -416,7 +418,7 @@ impl Speaker for Weft {
         {
             bail!("weft announces blocks; their attributes come from BGPConfiguration");
         }
-        let yaml = block_manifest(*prefix, &self.config.node_name);
+        let yaml = manifest::block(&self.config.node_name, *prefix, &[]);
         self.write_manifest(&block_file(*prefix), &yaml)
     }
 
@@ -424,22 +426,6 @@ impl Speaker for Weft {
         let prefix: IpNet = prefix.parse().with_context(|| format!("prefix {prefix}"))?;
         self.remove_manifest(&block_file(prefix))
     }
-}
-
-/// The manifests of an empty block that `node` holds: block and affinity, as Calico's IPAM writes them.
-pub(crate) fn block_manifest(block: IpNet, node: &str) -> String {
-    let name = block.to_string().replace(['.', ':', '/'], "-");
-    format!(
-        "apiVersion: crd.projectcalico.org/v1\n\
-         kind: IPAMBlock\n\
-         metadata:\n  name: {name}\n\
-         spec:\n  cidr: {block}\n  affinity: host:{node}\n  allocations: []\n  attributes: []\n  unallocated: []\n  strictAffinity: false\n\
-         ---\n\
-         apiVersion: crd.projectcalico.org/v1\n\
-         kind: BlockAffinity\n\
-         metadata:\n  name: {node}-{name}\n\
-         spec:\n  cidr: {block}\n  node: {node}\n  state: confirmed\n  deleted: \"false\"\n"
-    )
 }
 
 fn block_file(prefix: IpNet) -> String {
@@ -455,7 +441,7 @@ fn is_error(problem: &v1::Problem) -> bool {
 
 fn spawn(netns: &Netns, config: &WeftConfig, manifests: &Path, dir: &Path) -> Result<Process> {
     netns
-        .command(&binary("weftd")?)
+        .command(&binaries::find("weftd")?)
         .args(["--node-name", &config.node_name])
         .arg("--manifests")
         .arg(manifests)
@@ -503,40 +489,6 @@ fn read_path(prefix: IpNet, path: &v1::Path) -> Result<Route> {
             .collect::<Result<_, _>>()?,
         ..Route::new(prefix)
     })
-}
-
-/// A binary of this workspace: from `WEFT_BIN_DIR`, or else beside the running one in the target directory (tests lie in
-/// `deps/`), the `lab` profile first.
-fn binary(name: &str) -> Result<String> {
-    let mut looked = Vec::new();
-    for dir in binary_dirs() {
-        let path = dir.join(name);
-        if path.is_file() {
-            return Ok(path.to_string_lossy().into_owned());
-        }
-        looked.push(dir.display().to_string());
-    }
-    bail!(
-        "no `{name}` in {}: build it with `cargo build --profile lab -p weftd -p weft`, or say where it is with WEFT_BIN_DIR",
-        looked.join(", ")
-    )
-}
-
-fn binary_dirs() -> Vec<PathBuf> {
-    if let Some(dir) = std::env::var_os("WEFT_BIN_DIR") {
-        return vec![dir.into()];
-    }
-    let running = std::env::current_exe().unwrap_or_default();
-    let profile = running
-        .ancestors()
-        .skip(1)
-        .find(|dir| !dir.ends_with("deps"));
-    let target = profile.and_then(Path::parent);
-    target
-        .map(|dir| dir.join("lab"))
-        .into_iter()
-        .chain(profile.map(Path::to_owned))
-        .collect()
 }
 
 /// The scope that `--manifests` feeds.

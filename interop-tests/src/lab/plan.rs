@@ -17,6 +17,8 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use anyhow::{Result, bail};
 use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 
+use crate::manifest::Allocation;
+
 /// The cluster.
 #[derive(Debug, Clone)]
 pub struct Plan {
@@ -120,42 +122,16 @@ impl Node {
         }
     }
 
-    /// Its blocks with the pods' or the VTEP's addresses in them: (block, [(ordinal, attribute)]).
+    /// Its blocks with the pods' or the VTEP's addresses in them.
     pub fn blocks(&self) -> [(IpNet, Vec<Allocation>); 3] {
-        let pod = |pod: &Pod| Allocation {
-            ordinal: POD_ORDINAL,
-            handle: format!("k8s-pod-network.{}", pod.name),
-            secondary: vec![
-                ("namespace", "default".to_owned()),
-                ("node", self.name.clone()),
-                ("pod", pod.name.clone()),
-            ],
-        };
-        let vtep = Allocation {
-            ordinal: VTEP_ORDINAL,
-            handle: format!("vxlan-tunnel-addr-{}", self.name),
-            secondary: vec![
-                ("node", self.name.clone()),
-                ("type", "vxlanTunnelAddress".to_owned()),
-            ],
-        };
+        let pod = |pod: &Pod| Allocation::pod(POD_ORDINAL, &self.name, &pod.name);
+        let vtep = Allocation::vtep(VTEP_ORDINAL, &self.name);
         [
             (self.block_v4.into(), vec![pod(&self.bgp_pod)]),
             (self.block_v6.into(), vec![pod(&self.bgp_pod)]),
             (self.block_vxlan.into(), vec![vtep, pod(&self.vxlan_pod)]),
         ]
     }
-}
-
-/// An address of a block that somebody holds.
-#[derive(Debug, Clone)]
-pub struct Allocation {
-    /// Which address of the block, from 0.
-    pub ordinal: u8,
-    /// Its handle.
-    pub handle: String,
-    /// Its attributes.
-    pub secondary: Vec<(&'static str, String)>,
 }
 
 fn v4_block(pool: Ipv4Addr, number: u16) -> Ipv4Net {
@@ -168,11 +144,11 @@ fn v6_block(number: u16) -> Ipv6Net {
     Ipv6Net::new_assert(start.into(), 122)
 }
 
-fn v4_address(block: Ipv4Net, ordinal: u8) -> Ipv4Addr {
-    (u32::from(block.network()) + u32::from(ordinal)).into()
+fn v4_address(block: Ipv4Net, ordinal: u32) -> Ipv4Addr {
+    (u32::from(block.network()) + ordinal).into()
 }
 
-fn v6_address(block: Ipv6Net, ordinal: u8) -> Ipv6Addr {
+fn v6_address(block: Ipv6Net, ordinal: u32) -> Ipv6Addr {
     (u128::from(block.network()) + u128::from(ordinal)).into()
 }
 
@@ -195,10 +171,10 @@ pub const POOL_VXLAN: Ipv4Addr = Ipv4Addr::new(10, 245, 0, 0);
 /// fd00:10:244::/48.
 pub const POOL_V6: Ipv6Addr = Ipv6Addr::new(0xfd00, 0x10, 0x244, 0, 0, 0, 0, 0);
 /// Addresses in a block.
-pub const ADDRESSES_PER_BLOCK: u32 = 64;
+const ADDRESSES_PER_BLOCK: u32 = 64;
 
-const VTEP_ORDINAL: u8 = 0;
-const POD_ORDINAL: u8 = 2;
+const VTEP_ORDINAL: u32 = 0;
+const POD_ORDINAL: u32 = 2;
 /// 1024 blocks a pool, of which block 0 stays free.
 const MOST_NODES: u16 = 1000;
 
