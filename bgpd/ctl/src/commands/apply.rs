@@ -1,0 +1,296 @@
+//! `weft plan`, `weft apply` and `weft validate`: one request in three modes.
+
+use weft_proto::v1::apply_request::{Mode, SessionReset};
+use weft_proto::v1::problem::Severity;
+use weft_proto::v1::{
+    Action, ApplyRequest, ApplyResponse, Cost, ObjectChange, ObjectKey, PlanChange, Problem,
+};
+
+use crate::cli::{ApplyArgs, ManifestArgs, ScopeArg};
+use crate::commands::{Context, Outcome};
+use crate::error::Error;
+use crate::manifests;
+use crate::output::Screen;
+use crate::output::cell::{Cell, Tone};
+use crate::output::page::Page;
+use crate::output::table::{Column, Table};
+use crate::output::text::count;
+
+/// `weft plan`.
+pub(super) async fn plan(
+    context: &mut Context<'_>,
+    files: &ManifestArgs,
+    args: ApplyArgs,
+    exit_code: bool,
+) -> Result<Outcome, Error> {
+    let response = ask(context, files, args, Mode::Plan).await?;
+    Ok(if exit_code && changes_something(&response) {
+        Outcome::Changes
+    } else {
+        Outcome::Done
+    })
+}
+
+/// `weft apply`.
+pub(super) async fn apply(
+    context: &mut Context<'_>,
+    files: &ManifestArgs,
+    args: ApplyArgs,
+) -> Result<(), Error> {
+    ask(context, files, args, Mode::Apply).await?;
+    Ok(())
+}
+
+/// `weft validate`.
+pub(super) async fn validate(
+    context: &mut Context<'_>,
+    files: &ManifestArgs,
+    scope: ScopeArg,
+) -> Result<(), Error> {
+    let args = ApplyArgs {
+        scope,
+        no_session_reset: false,
+    };
+    ask(context, files, args, Mode::Validate).await?;
+    Ok(())
+}
+
+async fn ask(
+    context: &mut Context<'_>,
+    files: &ManifestArgs,
+    args: ApplyArgs,
+    mode: Mode,
+) -> Result<ApplyResponse, Error> {
+    let manifests = manifests::read(&files.files)?;
+    let allow_session_reset = if args.no_session_reset {
+        SessionReset::Never
+    } else {
+        SessionReset::IfNeeded
+    };
+    let request = ApplyRequest {
+        scope: args.scope.scope,
+        generation: 0,
+        mode: mode.into(),
+        allow_session_reset: allow_session_reset.into(),
+        objects: Vec::new(),
+        manifests,
+    };
+    let scope = request.scope.clone();
+    let response = context.connect().await?.apply(request).await?;
+    context.tell(&response, |screen, response| {
+        render(screen, response, mode, &scope)
+    })?;
+    if response.accepted {
+        Ok(response)
+    } else {
+        let errors = response
+            .problems
+            .iter()
+            .filter(|problem| problem.severity() != Severity::Warning)
+            .count();
+        Err(Error::NotAccepted { errors })
+    }
+}
+
+fn render(screen: &Screen, response: &ApplyResponse, mode: Mode, scope: &str) -> String {
+    let mut page = Page::new(screen);
+    if !response.problems.is_empty() {
+        for problem in &response.problems {
+            page.line(problem_line(problem));
+        }
+    }
+    if response.accepted {
+        if mode != Mode::Validate {
+            changes(&mut page, response, scope);
+        }
+        page.section(conclusion(response, mode));
+    }
+    page.finish()
+}
+
+fn changes(page: &mut Page<'_>, response: &ApplyResponse, scope: &str) {
+    let objects = objects(&response.objects);
+    if objects.pending() > 0 {
+        page.section(format!("objects of scope {scope}"))
+            .rows(objects);
+    }
+    let consequences = consequences(&response.changes);
+    if consequences.pending() > 0 {
+        page.section("on this node").rows(consequences);
+    }
+}
+
+fn objects(objects: &[ObjectChange]) -> Table {
+    let mut table = Table::new(&[Column::Text("")]);
+    for change in objects {
+        let name = object_name(change.object.as_ref());
+        if let Some(marked) = marked(change.action(), &name) {
+            table.row([marked]);
+        }
+    }
+    table
+}
+
+fn consequences(changes: &[PlanChange]) -> Table {
+    let mut table = Table::new(&[Column::Text(""), Column::Text(""), Column::Prose("")]);
+    for change in changes {
+        let name = format!("{} {}", change.kind, change.what);
+        if let Some(marked) = marked(change.action(), &name) {
+            table.row([marked, cost(change.cost()), change.detail.as_str().into()]);
+        }
+    }
+    table
+}
+
+/// As diff shows it; `None` for what stays.
+fn marked(action: Action, name: &str) -> Option<Cell> {
+    match action {
+        Action::Create => Some(Cell::new(format!("+ {name}"), Tone::Good)),
+        Action::Update => Some(Cell::new(format!("~ {name}"), Tone::Notice)),
+        Action::Delete => Some(Cell::new(format!("- {name}"), Tone::Bad)),
+        Action::None | Action::Unspecified => None,
+    }
+}
+
+fn cost(cost: Cost) -> Cell {
+    match cost {
+        Cost::Unspecified => "".into(),
+        Cost::None => "no cost".into(),
+        Cost::SoftOut => "announces anew".into(),
+        Cost::SoftIn => "evaluates anew".into(),
+        Cost::Dataplane => "replaces in place".into(),
+        Cost::SessionReset => Cell::new("resets the session", Tone::Bad),
+    }
+}
+
+fn conclusion(response: &ApplyResponse, mode: Mode) -> Cell {
+    let of = |action: Action| {
+        let objects = response.objects.iter();
+        objects.filter(|change| change.action() == action).count()
+    };
+    let total = response.objects.len();
+    if mode == Mode::Validate {
+        return Cell::new(format!("valid: {}", count(total, "object")), Tone::Good);
+    }
+    let (title, [create, update, delete]) = match mode {
+        Mode::Apply => ("applied", ["created", "updated", "deleted"]),
+        _ => ("plan", ["to create", "to update", "to delete"]),
+    };
+    if !changes_something(response) {
+        return format!("{title}: nothing changes ({})", count(total, "object")).into();
+    }
+    let mut text = format!(
+        "{title}: {} {create}, {} {update}, {} {delete}, {} unchanged",
+        of(Action::Create),
+        of(Action::Update),
+        of(Action::Delete),
+        of(Action::None),
+    );
+    let resets = response
+        .changes
+        .iter()
+        .filter(|change| change.cost() == Cost::SessionReset)
+        .count();
+    if resets > 0 {
+        text += &format!("; {}", count(resets, "session reset"));
+    }
+    text.into()
+}
+
+fn changes_something(response: &ApplyResponse) -> bool {
+    let objects = response.objects.iter().map(ObjectChange::action);
+    let changes = response.changes.iter().map(PlanChange::action);
+    objects
+        .chain(changes)
+        .any(|action| !matches!(action, Action::None | Action::Unspecified))
+}
+
+/// As compilers write it, so that editors find the place: `peers.yaml:12: error: BGPPeer/tor-a spec.peerIP: ...`.
+pub(super) fn problem_line(problem: &Problem) -> Cell {
+    let place = match (problem.file_name.as_str(), problem.line) {
+        ("", _) => String::new(),
+        (file, 0) => format!("{file}: "),
+        (file, line) => format!("{file}:{line}: "),
+    };
+    let (severity, tone) = match problem.severity() {
+        Severity::Warning => ("warning", Tone::Notice),
+        Severity::Error | Severity::Unspecified => ("error", Tone::Bad),
+    };
+    let object = problem.object.as_ref().filter(|key| !key.kind.is_empty());
+    let subject = match (object, problem.field.as_str()) {
+        (None, "") => String::new(),
+        (None, field) => format!("{field}: "),
+        (Some(_), "") => format!("{}: ", object_name(object)),
+        (Some(_), field) => format!("{} {field}: ", object_name(object)),
+    };
+    Cell::new(
+        format!("{place}{severity}: {subject}{}", problem.message),
+        tone,
+    )
+}
+
+fn object_name(object: Option<&ObjectKey>) -> String {
+    match object {
+        Some(ObjectKey { kind, name }) => format!("{kind}/{name}"),
+        None => "-".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{documentation, fixtures};
+
+    fn rendered(response: &ApplyResponse, mode: Mode) -> String {
+        render(&Screen::of_test(), response, mode, "cli")
+    }
+
+    #[test]
+    fn a_plan_with_every_kind_of_change() {
+        let text = rendered(&fixtures::plan(), Mode::Plan);
+        insta::assert_snapshot!(text);
+        documentation::assert_shows(&text);
+    }
+
+    #[test]
+    fn refused_manifests() {
+        let text = rendered(&fixtures::refused_plan(), Mode::Plan);
+        insta::assert_snapshot!(text);
+        documentation::assert_shows(&text);
+    }
+
+    #[test]
+    fn an_apply_that_changes_nothing() {
+        let text = rendered(&fixtures::unchanged_plan(), Mode::Apply);
+        assert_eq!(text, "applied: nothing changes (2 objects)\n");
+    }
+
+    #[test]
+    fn valid_manifests() {
+        let text = rendered(&fixtures::unchanged_plan(), Mode::Validate);
+        assert_eq!(text, "valid: 2 objects\n");
+    }
+
+    #[test]
+    fn a_change_on_the_node_alone_is_a_change_too() {
+        let mut response = fixtures::unchanged_plan();
+        assert!(!changes_something(&response));
+        response.changes.push(PlanChange {
+            action: Action::Update.into(),
+            ..Default::default()
+        });
+        assert!(changes_something(&response));
+    }
+
+    #[test]
+    fn a_problem_without_place_or_object_is_its_message() {
+        let problem = Problem {
+            message: "scope: must not be empty".into(),
+            ..Default::default()
+        };
+        assert_eq!(
+            problem_line(&problem).text(),
+            "error: scope: must not be empty"
+        );
+    }
+}
