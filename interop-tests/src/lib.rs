@@ -70,6 +70,8 @@ pub mod timeouts {
 
     /// A daemon answers on its control socket.
     pub const START: Duration = Duration::from_secs(15);
+    /// A daemon ends after SIGTERM.
+    pub const STOP: Duration = Duration::from_secs(10);
     /// A session gets established, including a peer's first idle and connect-retry times.
     pub const SESSION: Duration = Duration::from_secs(40);
     /// A route appears or goes.
