@@ -27,7 +27,7 @@ impl Capture {
         let file = dir.join(format!("{interface}.pcap"));
         let log = dir.join(format!("{interface}.tcpdump.log"));
         let _ = std::fs::remove_file(&log);
-        let mut tcpdump = netns
+        let tcpdump = netns
             .command("tcpdump")
             .args([
                 "-i",

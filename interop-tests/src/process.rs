@@ -17,6 +17,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, anyhow, bail};
 use nix::sched::{CloneFlags, setns};
 use nix::sys::signal::{Signal, killpg};
+use nix::sys::wait::{Id, WaitPidFlag, WaitStatus, waitid};
 use nix::unistd::Pid;
 
 use crate::interrupt;
@@ -293,15 +294,21 @@ impl Process {
     ///
     /// # Errors
     /// As said.
-    pub fn ensure_running(&mut self) -> Result<()> {
-        let ended = match &mut self.child {
+    pub fn ensure_running(&self) -> Result<()> {
+        let ended = match self.pid() {
             None => "was stopped".to_owned(),
-            Some(child) => match child.try_wait().context("waitpid")? {
-                None => return Ok(()),
-                Some(status) => format!("ended with {}", describe(status)),
-            },
+            Some(pid) => {
+                // Only looks: the child stays to be reaped by whoever owns it mutably.
+                let flags = WaitPidFlag::WEXITED | WaitPidFlag::WNOHANG | WaitPidFlag::WNOWAIT;
+                match waitid(Id::Pid(pid_of(pid)), flags).context("waitid")? {
+                    WaitStatus::StillAlive => return Ok(()),
+                    WaitStatus::Exited(_, code) => format!("ended with code {code}"),
+                    WaitStatus::Signaled(_, signal, _) => format!("ended with {signal}"),
+                    other => format!("is not well: {other:?}"),
+                }
+            }
         };
-        let Self { name, place, .. } = &*self;
+        let Self { name, place, .. } = self;
         Err(Fatal::error(format!(
             "{name}{place} {ended}; its log ends:\n{}",
             self.log_tail(25)

@@ -39,7 +39,7 @@ impl Bird {
             .args(["-s".as_ref(), socket.as_os_str()])
             .args(["-P".as_ref(), dir.join("bird.pid").as_os_str()])
             .daemon("bird", dir.join("bird.log"))?;
-        let mut bird = Self {
+        let bird = Self {
             netns: netns.clone(),
             config,
             process,
@@ -92,6 +92,10 @@ impl Speaker for Bird {
 
     fn process(&mut self) -> &mut Process {
         &mut self.process
+    }
+
+    fn ensure_running(&self) -> Result<()> {
+        self.process.ensure_running()
     }
 
     fn sessions(&self) -> Result<Vec<Session>> {

@@ -131,6 +131,10 @@ impl Speaker for ExaBgp {
         &mut self.process
     }
 
+    fn ensure_running(&self) -> Result<()> {
+        self.process.ensure_running()
+    }
+
     fn sessions(&self) -> Result<Vec<Session>> {
         let mut sessions: BTreeMap<IpAddr, Session> = self
             .config

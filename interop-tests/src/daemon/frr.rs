@@ -26,6 +26,8 @@ pub struct Frr {
     config: SpeakerConfig,
     process: Process,
     zebra: Process,
+    /// Route maps made so far.
+    route_maps: usize,
     dir: PathBuf,
 }
 
@@ -73,7 +75,7 @@ impl Frr {
             "\"$@\"; exit $?",
             "sh",
         ]);
-        let mut zebra = arguments("zebra", zebra).daemon("zebra", dir.join("zebra.log"))?;
+        let zebra = arguments("zebra", zebra).daemon("zebra", dir.join("zebra.log"))?;
         wait_until(timeouts::START, "zebra's socket", || {
             zebra.ensure_running()?;
             Ok(socket.exists().then_some(()))
@@ -84,7 +86,9 @@ impl Frr {
             bgpd = bgpd.arg("--no_kernel");
         }
         let process = bgpd.daemon("bgpd", dir.join("bgpd.log"))?;
-        let mut frr = Self {
+        let route_maps = config.announcements.len();
+        let frr = Self {
+            route_maps,
             netns: netns.clone(),
             config,
             process,
@@ -155,6 +159,11 @@ impl Speaker for Frr {
         &mut self.process
     }
 
+    fn ensure_running(&self) -> Result<()> {
+        self.zebra.ensure_running()?;
+        self.process.ensure_running()
+    }
+
     fn release(&mut self) {
         self.process.release();
         self.zebra.release();
@@ -205,11 +214,13 @@ impl Speaker for Frr {
     }
 
     fn announce(&mut self, announcement: &Announcement) -> Result<()> {
-        let route_map = render_route_map(announcement);
+        // A new one each time: to delete and make again one that is in use crashes FRR 8.4 now and then.
+        self.route_maps += 1;
+        let route_map = render_route_map(announcement, self.route_maps);
         let mut lines = vec!["configure terminal"];
         lines.extend(route_map.lines().map(str::trim));
         self.vtysh(&lines)?;
-        let line = network(announcement);
+        let line = network(announcement, self.route_maps);
         self.configure(Some(Family::of_prefix(announcement.prefix)), &[&line])
     }
 
@@ -224,8 +235,8 @@ impl Speaker for Frr {
 
 fn render(config: &SpeakerConfig) -> String {
     let mut out = String::from("frr defaults datacenter\n");
-    for announcement in &config.announcements {
-        out.push_str(&render_route_map(announcement));
+    for (index, announcement) in config.announcements.iter().enumerate() {
+        out.push_str(&render_route_map(announcement, index));
     }
     let _ = writeln!(
         out,
@@ -258,9 +269,9 @@ fn render(config: &SpeakerConfig) -> String {
                 let _ = writeln!(out, "  neighbor {peer} addpath-tx-all-paths");
             }
         }
-        for announcement in &config.announcements {
+        for (index, announcement) in config.announcements.iter().enumerate() {
             if Family::of_prefix(announcement.prefix) == family {
-                let _ = writeln!(out, "  {}", network(announcement));
+                let _ = writeln!(out, "  {}", network(announcement, index));
             }
         }
         let _ = writeln!(out, " exit-address-family");
@@ -307,9 +318,8 @@ fn render_neighbor(config: &SpeakerConfig, neighbor: &Neighbor, out: &mut String
 }
 
 /// An announcement's attributes are a route map's work.
-fn render_route_map(announcement: &Announcement) -> String {
-    let name = route_map_name(announcement.prefix);
-    let mut out = format!("no route-map {name}\nroute-map {name} permit 10\n");
+fn render_route_map(announcement: &Announcement, number: usize) -> String {
+    let mut out = format!("route-map ANNOUNCE-{number} permit 10\n");
     if let Some(med) = announcement.med {
         let _ = writeln!(out, " set metric {med}");
     }
@@ -339,18 +349,10 @@ fn render_route_map(announcement: &Announcement) -> String {
     out
 }
 
-fn network(announcement: &Announcement) -> String {
+fn network(announcement: &Announcement, route_map: usize) -> String {
     format!(
-        "network {} route-map {}",
-        announcement.prefix,
-        route_map_name(announcement.prefix)
-    )
-}
-
-fn route_map_name(prefix: IpNet) -> String {
-    format!(
-        "ANNOUNCE-{}",
-        prefix.to_string().replace(['.', ':', '/'], "-")
+        "network {} route-map ANNOUNCE-{route_map}",
+        announcement.prefix
     )
 }
 

@@ -88,6 +88,10 @@ impl Speaker for GoBgp {
         &mut self.process
     }
 
+    fn ensure_running(&self) -> Result<()> {
+        self.process.ensure_running()
+    }
+
     fn sessions(&self) -> Result<Vec<Session>> {
         let answer = self.json(&["neighbor"])?;
         let neighbors = answer.as_array().map_or(&[][..], Vec::as_slice);

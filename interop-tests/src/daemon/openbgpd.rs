@@ -47,7 +47,7 @@ impl OpenBgpd {
             .args(["-d", "-v", "-f"])
             .arg(&config_file)
             .daemon("OpenBGPD", dir.join("openbgpd.log"))?;
-        let mut bgpd = Self {
+        let bgpd = Self {
             netns: netns.clone(),
             process,
             socket,
@@ -84,6 +84,10 @@ impl Speaker for OpenBgpd {
 
     fn process(&mut self) -> &mut Process {
         &mut self.process
+    }
+
+    fn ensure_running(&self) -> Result<()> {
+        self.process.ensure_running()
     }
 
     fn sessions(&self) -> Result<Vec<Session>> {

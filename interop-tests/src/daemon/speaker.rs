@@ -23,6 +23,12 @@ pub trait Speaker: Send {
     /// Its main process.
     fn process(&mut self) -> &mut Process;
 
+    /// An error (of the kind [`crate::Fatal`]) with the log's end when it runs no more.
+    ///
+    /// # Errors
+    /// As said.
+    fn ensure_running(&self) -> Result<()>;
+
     /// Its sessions.
     ///
     /// # Errors
@@ -114,6 +120,7 @@ pub trait Speaker: Send {
         condition: &dyn Fn(&Route) -> bool,
     ) -> Result<Route> {
         wait_until(timeout, &self.title(&format!("route to {prefix}")), || {
+            self.ensure_running()?;
             let paths = self.paths(prefix)?;
             if let Some(route) = paths.iter().find(|route| route.best && condition(route)) {
                 return Ok(Some(route.clone()));

@@ -88,7 +88,7 @@ impl Weft {
     /// # Errors
     /// When it does not start (the text holds its log), or refuses a manifest.
     pub fn start(netns: &Netns, config: WeftConfig) -> Result<Self> {
-        let mut weft = Self::launch(netns, config)?;
+        let weft = Self::launch(netns, config)?;
         weft.wait_ready()?;
         Ok(weft)
     }
@@ -123,7 +123,7 @@ impl Weft {
     ///
     /// # Errors
     /// When that does not come about; the text holds the problems, or the log.
-    pub fn wait_ready(&mut self) -> Result<()> {
+    pub fn wait_ready(&self) -> Result<()> {
         wait_until(
             timeouts::START,
             &format!("answer of weftd on {}", self.netns.name()),
@@ -351,6 +351,10 @@ impl Speaker for Weft {
 
     fn process(&mut self) -> &mut Process {
         &mut self.process
+    }
+
+    fn ensure_running(&self) -> Result<()> {
+        self.process.ensure_running()
     }
 
     fn sessions(&self) -> Result<Vec<Session>> {

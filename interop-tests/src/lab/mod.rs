@@ -125,7 +125,7 @@ impl Lab {
             let config = WeftConfig::new(&node.name).manifests_dir(&manifests);
             wefts.push(Weft::launch(network.netns(&node.name)?, config)?);
         }
-        for weft in &mut wefts {
+        for weft in &wefts {
             weft.wait_ready()?;
         }
         progress.say(&format!(
