@@ -10,6 +10,8 @@
 //! +------------------------------+
 //! ```
 
+use std::fmt;
+
 use bytes::{BufMut, Bytes};
 
 use crate::asn::Asn;
@@ -64,6 +66,68 @@ pub enum Capability {
         /// At most 255 octets.
         value: Bytes,
     },
+}
+
+impl fmt::Display for Capability {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::MultiProtocol(family) => write!(f, "multiprotocol {family}"),
+            Self::RouteRefresh => f.write_str("route refresh"),
+            Self::ExtendedNextHop(hops) => {
+                f.write_str("extended next hop")?;
+                hops.iter()
+                    .try_for_each(|hop| write!(f, " {} by AFI {}", hop.family, hop.next_hop_afi))
+            }
+            Self::ExtendedMessage => f.write_str("extended messages"),
+            Self::Role(role) => write!(f, "role {role}"),
+            Self::GracefulRestart {
+                restarting,
+                notification,
+                restart_time,
+                families,
+            } => {
+                write!(f, "graceful restart {restart_time} s")?;
+                for (set, name) in [(*restarting, "restarting"), (*notification, "notification")] {
+                    if set {
+                        write!(f, ", {name}")?;
+                    }
+                }
+                families.iter().try_for_each(|listed| {
+                    let kept = if listed.forwarding_preserved {
+                        " (forwarding preserved)"
+                    } else {
+                        ""
+                    };
+                    write!(f, ", {}{kept}", listed.family)
+                })
+            }
+            Self::FourOctetAsn(asn) => write!(f, "four-octet AS {asn}"),
+            Self::AddPath(modes) => {
+                f.write_str("add-path")?;
+                modes.iter().try_for_each(|(family, mode)| {
+                    let way = match mode {
+                        AddPathMode::Receive => "receive",
+                        AddPathMode::Send => "send",
+                        AddPathMode::Both => "both ways",
+                    };
+                    write!(f, " {family} {way}")
+                })
+            }
+            Self::EnhancedRouteRefresh => f.write_str("enhanced route refresh"),
+            Self::LongLivedGracefulRestart(families) => {
+                f.write_str("long-lived graceful restart")?;
+                families
+                    .iter()
+                    .try_for_each(|listed| write!(f, " {} {} s", listed.family, listed.stale_time))
+            }
+            Self::Fqdn { hostname, domain } if domain.is_empty() => write!(f, "name {hostname:?}"),
+            Self::Fqdn { hostname, domain } => {
+                write!(f, "name {:?}", format!("{hostname}.{domain}"))
+            }
+            Self::SoftwareVersion(version) => write!(f, "software {version:?}"),
+            Self::Unknown { code, value: _ } => write!(f, "unknown capability {code}"),
+        }
+    }
 }
 
 /// Which ways several paths may go, seen from who says so.

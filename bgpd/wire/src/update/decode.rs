@@ -251,7 +251,10 @@ fn check_mandatory(decoded: &mut Decoded<'_>, needs_next_hop: bool, context: &De
     }
     // RFC 4271 section 5.1.2: a peer in another AS has put its own in.
     if context.session == SessionType::External && decoded.attributes.as_path.is_empty() {
-        decoded.missing(code::AS_PATH, FaultReason::Value("empty path from an eBGP peer"));
+        decoded.missing(
+            code::AS_PATH,
+            FaultReason::Value("empty path from an eBGP peer"),
+        );
     }
 }
 
