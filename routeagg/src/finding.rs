@@ -6,7 +6,8 @@ use ipnet::IpNet;
 
 use crate::Owner;
 
-/// Something that a person should look at. The text says what is wrong and what follows from it.
+/// Something that a person should look at. The text says what is wrong, what follows from it, and, after the last
+/// semicolon, what to do.
 #[derive(Clone, Debug, Eq, PartialEq, Ord, PartialOrd, Hash, thiserror::Error)]
 pub enum Finding {
     /// A confirmed affinity names one node, the block another owner.
@@ -37,8 +38,8 @@ pub enum Finding {
     },
     /// A block names a node as its owner, which has no confirmed affinity.
     #[error(
-        "block {block} belongs to {node}, which has no confirmed affinity for it: not announced until the \
-         BlockAffinity is confirmed"
+        "block {block} belongs to {node}, which has no confirmed affinity for it: not announced until it has; if that \
+         lasts, look for its BlockAffinity, or release the block"
     )]
     AffinityNotConfirmed {
         /// The block.
@@ -112,7 +113,9 @@ pub enum Finding {
         inner: IpNet,
     },
     /// An allocation's ordinal is not inside the block.
-    #[error("block {block} has an allocation at ordinal {ordinal}, outside of it: ignored")]
+    #[error(
+        "block {block} has an allocation at ordinal {ordinal}, outside of it: ignored; correct the block"
+    )]
     OrdinalOutside {
         /// The block.
         block: IpNet,
