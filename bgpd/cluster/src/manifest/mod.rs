@@ -12,13 +12,14 @@
 mod fields;
 mod kinds;
 mod tree;
+mod value;
 
 use std::collections::BTreeMap;
 use std::fmt;
 
 use crate::model::{FieldError, Object, ObjectKey, advise, validate};
-use fields::Sink;
 use tree::Tree;
+use value::Sink;
 
 /// What was read from one manifest.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -98,11 +99,13 @@ pub fn read_manifest(file_name: &str, text: &str) -> Manifest {
             }),
         }
     }
-    let repeated = duplicates(&manifest.objects);
-    manifest
-        .objects
-        .retain(|object| !repeated.iter().any(|error| error.line == object.line));
-    manifest.errors.extend(repeated);
+    let repeated = repeated(&manifest.objects);
+    let mut index = 0;
+    manifest.objects.retain(|_| {
+        index += 1;
+        !repeated.contains_key(&(index - 1))
+    });
+    manifest.errors.extend(repeated.into_values());
     manifest.errors.sort();
     manifest.warnings.sort();
     manifest
@@ -114,25 +117,31 @@ pub fn read_json(value: &serde_json::Value) -> ReadObject {
     read_object(&Tree::from(value))
 }
 
-/// Every object that has the kind and name of an earlier one, possibly in another file.
+/// An error for every object that has the kind and name of an earlier one, possibly in another file.
 #[must_use]
 pub fn duplicates(objects: &[Located<Object>]) -> Vec<ManifestError> {
+    repeated(objects).into_values().collect()
+}
+
+/// The repeated objects by index.
+fn repeated(objects: &[Located<Object>]) -> BTreeMap<usize, ManifestError> {
     let mut first: BTreeMap<ObjectKey, &Located<Object>> = BTreeMap::new();
-    let mut errors = Vec::new();
-    for object in objects {
+    let mut errors = BTreeMap::new();
+    for (index, object) in objects.iter().enumerate() {
         let key = object.value.key();
         let Some(earlier) = first.get(&key) else {
             first.insert(key, object);
             continue;
         };
-        errors.push(Diagnostic {
+        let error = Diagnostic {
             file: object.file.clone(),
             line: object.line,
             object: key.to_string(),
             field: "metadata.name".to_owned(),
             problem: format!("is already defined at {}:{}", earlier.file, earlier.line),
             remedy: "rename or remove one of the two".to_owned(),
-        });
+        };
+        errors.insert(index, error);
     }
     errors
 }

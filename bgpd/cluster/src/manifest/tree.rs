@@ -87,6 +87,10 @@ pub(super) fn parse(text: &str, first_line: u64) -> Result<Tree, SyntaxError> {
             max_events: 20_000_000,
             max_nodes: 10_000_000,
         },
+        // Anchors are rare in manifests; what is nested to explode is refused early.
+        alias_limits: serde_saphyr::alias_limits! {
+            max_total_replayed_events: 100_000,
+        },
     };
     let shift = first_line - 1;
     match serde_saphyr::from_str_with_options::<Spanned<Raw>>(text, options) {
@@ -105,8 +109,8 @@ impl Tree {
 
     pub(super) fn text(&self) -> Option<&str> {
         match &self.value {
-            Value::Text(text) | Value::Number(text) => Some(text),
-            _ => None,
+            Value::Text(text) | Value::Number(text) | Value::Bool(_, text) => Some(text),
+            Value::Null | Value::List(_) | Value::Map(_) => None,
         }
     }
 

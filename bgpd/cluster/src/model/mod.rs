@@ -3,6 +3,7 @@
 //! Everything here is plain data with public fields. Manifests become objects in [`crate::manifest`]; an API that
 //! builds objects by itself calls [`validate`] on each before it uses them.
 
+mod advise;
 mod affinity;
 mod bgp_configuration;
 mod bgp_peer;
@@ -16,6 +17,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
 
+pub use advise::advise;
 pub use affinity::{AffinityType, BlockAffinity};
 pub use bgp_configuration::{
     BgpConfiguration, BindMode, Community, LogSeverity, NamedCommunity, ParseCommunityError,
@@ -30,7 +32,7 @@ pub use node::{
     AddressType, Node, NodeAddress, NodeBgp, NodeInterface, NodeWireguard, OrchRef, platform_label,
 };
 pub use pool::{AllowedUse, AssignmentMode, Encapsulation, IpPool};
-pub use validate::{advise, validate};
+pub use validate::validate;
 
 /// What an object is.
 #[derive(Copy, Clone, Debug, Eq, PartialEq, Ord, PartialOrd, Hash)]

@@ -18,7 +18,10 @@ impl Plan {
             bind: Bind::Any,
             cluster_id: None,
             node_addresses: NodeAddresses::default(),
-            priorities: RoutePriorities { ipv4: RoutePriorities::NORMAL, ipv6: RoutePriorities::NORMAL },
+            priorities: RoutePriorities {
+                ipv4: RoutePriorities::NORMAL,
+                ipv6: RoutePriorities::NORMAL,
+            },
             sessions: BTreeMap::new(),
             originations: BTreeMap::new(),
             export: ExportPlan::default(),

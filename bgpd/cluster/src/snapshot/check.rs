@@ -276,7 +276,7 @@ fn translate(finding: &IpamFinding, names: &BTreeMap<IpNet, &String>) -> Finding
         .get(block)
         .map(|name| ObjectKey::new(Kind::IpamBlock, name));
     let objects = objects.into_iter().collect();
-    // The text says what follows; what to do comes after the last semicolon where there is something.
+    // What to do comes after the last semicolon.
     let text = finding.to_string();
     let (problem, remedy) = text
         .rsplit_once("; ")

@@ -1,6 +1,7 @@
 //! The fields of BGPConfiguration.
 
-use super::super::fields::{A_PREFIX, Fields, PREFIX, scalar};
+use super::super::fields::{A_PREFIX, Fields, PREFIX};
+use super::super::value::scalar;
 use crate::model::{
     BgpConfiguration, BindMode, LogSeverity, Metadata, NamedCommunity, PrefixAdvertisement,
     ProgramClusterRoutes, ServiceAggregation,

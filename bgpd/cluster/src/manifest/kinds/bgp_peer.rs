@@ -1,6 +1,7 @@
 //! The fields of BGPPeer.
 
-use super::super::fields::{Fields, scalar};
+use super::super::fields::Fields;
+use super::super::value::scalar;
 use crate::model::{BgpPeer, Metadata, NextHopMode, ReversePeering, SourceAddress};
 
 pub(super) fn read(metadata: Metadata, spec: &mut Fields<'_>) -> BgpPeer {

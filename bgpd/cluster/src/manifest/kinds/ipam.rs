@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 
 use routeagg::{AffinityState, Owner};
 
-use super::super::fields::{A_PREFIX, Fields, PREFIX, number};
-use super::super::tree::Tree;
+use super::super::fields::{A_PREFIX, Fields, PREFIX};
+use super::super::tree::{Entry, Tree};
+use super::super::value::number;
 use crate::model::{AffinityType, AllocationAttribute, BlockAffinity, IpamBlock, Metadata};
 
 pub(super) fn read_block(metadata: Metadata, spec: &mut Fields<'_>) -> Option<IpamBlock> {
@@ -73,7 +74,7 @@ fn sequence_numbers(spec: &mut Fields<'_>) -> BTreeMap<String, u64> {
         .raw("sequenceNumberForAllocation")
         .and_then(Tree::map)
         .unwrap_or_default();
-    let read = |entry: &super::super::tree::Entry| {
+    let read = |entry: &Entry| {
         let path = format!("{path}.{}", entry.key);
         Some((
             entry.key.clone(),

@@ -6,13 +6,16 @@ mod ipam;
 mod node;
 mod pool;
 
-use super::fields::{Fields, Sink};
+use super::fields::Fields;
 use super::tree::Tree;
+use super::value::Sink;
 use crate::model::{Kind, Metadata, Object};
 
 /// Reads one object. `None` when too little is right to make one; the sink then has the reasons.
 pub(super) fn read(tree: &Tree, sink: &Sink) -> Option<Object> {
     let mut root = Fields::new(String::new(), Some(tree), sink);
+    // What is no mapping has been reported; that it has no kind either would be no news.
+    tree.map()?;
     let kind = kind(&mut root);
     let version_fits = kind.is_none_or(|kind| check_api_version(&mut root, kind));
     // A name that is missing has been reported; the rest of the object is read all the same.
