@@ -3,6 +3,11 @@
 //! The vectors are not part of the repository: they lie in `../shared/vectors/calico` beside the workspace. Without
 //! them these tests say so and pass.
 
+#![expect(
+    clippy::unwrap_used,
+    reason = "a vector that cannot be read is a failed test"
+)]
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::fs;
