@@ -203,7 +203,7 @@ mod tests {
                 };
                 let outcome = policy.evaluate(&PolicyRoute {
                     prefix,
-                    attributes: &attributes,
+                    attributes: (&attributes).into(),
                     next_hop: None,
                     source: RouteSource::Local,
                     session: SessionType::Internal,
@@ -220,10 +220,11 @@ mod tests {
     #[test]
     fn communities_are_added_on_the_way_out() {
         let policy = export(&plan());
-        let mut attributes = Attributes::default();
+        let given = Attributes::default();
+        let mut attributes = given.clone();
         let route = PolicyRoute {
             prefix: net("10.244.1.0/26"),
-            attributes: &attributes.clone(),
+            attributes: (&given).into(),
             next_hop: None,
             source: RouteSource::Local,
             session: SessionType::External,
