@@ -12,6 +12,10 @@ use crate::{notification, open, route_refresh, update};
 
 /// A received message.
 #[derive(Clone, Debug, Eq, PartialEq)]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "nearly every message is an UPDATE: a box would be one more allocation for each"
+)]
 pub enum Message {
     /// The first message of either side.
     Open(OpenMessage),

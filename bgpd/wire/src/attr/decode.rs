@@ -160,6 +160,8 @@ impl<'a> Decoded<'a> {
             }
         }
         match self.value(code, value, context) {
+            // Both dissolve in AS_PATH and AGGREGATOR, and are made anew for peers that need them.
+            Ok(()) if matches!(code, code::AS4_PATH | code::AS4_AGGREGATOR) => {}
             Ok(()) if rule.class == Class::OptionalTransitive && flags & flag::PARTIAL != 0 => {
                 self.attributes.partial.insert(code);
             }

@@ -108,12 +108,6 @@ impl PartialSet {
             self.0 |= 1 << code;
         }
     }
-
-    const fn remove(&mut self, code: u8) {
-        if code < 64 {
-            self.0 &= !(1 << code);
-        }
-    }
 }
 
 #[cfg(test)]
@@ -123,6 +117,6 @@ mod tests {
     /// A table of a million paths may have some hundred thousand sets: an octet more here is a hundred kilobytes there.
     #[test]
     fn attributes_have_a_known_size() {
-        assert_eq!(size_of::<Attributes>(), 264);
+        assert_eq!(size_of::<Attributes>(), 256);
     }
 }
