@@ -16,9 +16,9 @@ pub enum Error {
     /// A netlink socket can't be opened.
     #[error("netlink socket: {0}")]
     Socket(#[source] io::Error),
-    /// There is no tokio runtime to run the task on.
-    #[error("the dataplane has to be started within a tokio runtime")]
-    NoRuntime,
+    /// The thread that the dataplane runs on can't be started.
+    #[error("thread of the dataplane: {0}")]
+    Thread(#[source] io::Error),
 }
 
 /// Why the kernel, or what stands before it, refused an object. The text is for people and has the kernel's own words.

@@ -8,7 +8,7 @@ use crate::{Backend, DataplaneEvent, Error, RouteChange, RouteStatus, Settings, 
 /// The way to the dataplane. Cheap to clone; when the last clone is dropped the task ends, like after
 /// [`Self::shutdown`].
 ///
-/// Calls wait while [`COMMANDS`] others are queued, which is the back-pressure on whoever brings routes faster than the
+/// Calls wait while 64 others are queued, which is the back-pressure on whoever brings routes faster than the
 /// kernel takes them. They never wait for the receiver of events.
 #[derive(Clone, Debug)]
 pub struct Dataplane {
@@ -80,32 +80,33 @@ impl Dataplane {
     }
 }
 
-/// Starts the task, which owns every kernel object that weft makes, on the tokio runtime of the caller. The receiver
-/// gets what happens; at most [`EVENTS`] events wait there, later ones about the same object replace earlier ones.
+/// Starts the task, which owns every kernel object that weft makes, on a thread of its own. The receiver gets what
+/// happens; at most 1024 events wait there, later ones about the same object replace earlier ones.
 ///
 /// # Errors
-/// When sockets can't be opened, when there is no runtime, or when the platform has no backend.
+/// When sockets or the thread can't be had, or when the platform has no backend.
 pub fn spawn(
     backend: Backend,
     settings: Settings,
 ) -> Result<(Dataplane, mpsc::Receiver<DataplaneEvent>), Error> {
-    let runtime = tokio::runtime::Handle::try_current().map_err(|_| Error::NoRuntime)?;
-    let _ = (backend, settings);
-    let (commands, mut queue) = mpsc::channel(COMMANDS);
-    let (_events, receiver) = mpsc::channel(EVENTS);
-    runtime.spawn(async move {
-        while let Some(command) = queue.recv().await {
-            if let Command::Shutdown(done) = command {
-                let _ = done.send(());
-                return;
-            }
+    let (commands, queue) = mpsc::channel(COMMANDS);
+    let (events, receiver) = mpsc::channel(EVENTS);
+    match backend {
+        #[cfg(target_os = "linux")]
+        Backend::Host => crate::task::spawn(settings, queue, events)?,
+        #[cfg(not(target_os = "linux"))]
+        Backend::Host => {
+            drop((settings, queue, events));
+            return Err(Error::Unsupported {
+                platform: std::env::consts::OS,
+            });
         }
-    });
+    }
     Ok((Dataplane { commands }, receiver))
 }
 
 /// Commands that may wait for the task.
-pub const COMMANDS: usize = 64;
+pub(crate) const COMMANDS: usize = 64;
 
 /// Events that may wait for the receiver.
-pub const EVENTS: usize = 1024;
+pub(crate) const EVENTS: usize = 1024;

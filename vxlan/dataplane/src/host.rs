@@ -21,17 +21,37 @@ pub struct Link {
 /// interface that the route goes out of. `None` when there is no default route, or on platforms without a backend.
 #[must_use]
 pub fn default_route_address() -> Option<Ipv4Addr> {
-    None
+    backend::default_route_address()
 }
 
 /// The interface that carries an address. `None` when there is none, or on platforms without a backend.
 #[must_use]
-pub fn address_owner(_address: IpAddr) -> Option<Link> {
-    None
+pub fn address_owner(address: IpAddr) -> Option<Link> {
+    backend::address_owner(address)
 }
 
 /// The name of an interface. `None` when there is none, or on platforms without a backend.
 #[must_use]
-pub fn interface_name(_ifindex: u32) -> Option<String> {
-    None
+pub fn interface_name(ifindex: u32) -> Option<String> {
+    backend::interface_name(ifindex)
+}
+
+#[cfg(target_os = "linux")]
+use crate::linux::questions as backend;
+
+#[cfg(not(target_os = "linux"))]
+mod backend {
+    use super::{IpAddr, Ipv4Addr, Link};
+
+    pub(super) const fn default_route_address() -> Option<Ipv4Addr> {
+        None
+    }
+
+    pub(super) const fn address_owner(_address: IpAddr) -> Option<Link> {
+        None
+    }
+
+    pub(super) const fn interface_name(_ifindex: u32) -> Option<String> {
+        None
+    }
 }

@@ -30,11 +30,19 @@
 
 mod error;
 mod event;
+#[cfg(test)]
+mod fake;
 mod handle;
 pub mod host;
+#[cfg(target_os = "linux")]
+mod linux;
+mod object;
+mod reconcile;
 mod route;
 mod settings;
 mod snapshot;
+#[cfg(target_os = "linux")]
+mod task;
 
 pub use error::{Error, KernelError};
 pub use event::{DataplaneEvent, ResyncReason};
