@@ -47,7 +47,7 @@ fn the_checks_pass_when_every_route_is_there_and_tell_what_is_missing() -> Resul
         .expect_err("a route is missing");
     let error = format!("{error:#}");
     let missing = format!(
-        "node1: {} via {} dev vxlan.calico",
+        "node1: {} via {} dev vxlan.weft",
         second.block_vxlan, second.vtep
     );
     assert!(error.contains(&missing), "{error}");
@@ -61,11 +61,11 @@ fn route_by_hand(network: &Network, plan: &Plan) -> Result<()> {
     for node in &plan.nodes {
         let mut lines = vec![
             format!(
-                "link add vxlan.calico address {} type vxlan id 4096 dstport 4789 local {} dev eth0 nolearning",
+                "link add vxlan.weft address {} type vxlan id 4096 dstport 4789 local {} dev eth0 nolearning",
                 node.vtep_mac, node.ipv4
             ),
-            "link set vxlan.calico mtu 1450 up".to_owned(),
-            format!("address add {}/32 dev vxlan.calico", node.vtep),
+            "link set vxlan.weft mtu 1450 up".to_owned(),
+            format!("address add {}/32 dev vxlan.weft", node.vtep),
             format!("route add {INTERNET_V4}/32 via {TOR_V4}"),
             format!("route add {INTERNET_V6}/128 via {TOR_V6}"),
         ];
@@ -83,16 +83,16 @@ fn route_by_hand(network: &Network, plan: &Plan) -> Result<()> {
                 format!("route add {} via {}", other.block_v4, other.ipv4),
                 format!("route add {} via {}", other.block_v6, other.ipv6),
                 format!(
-                    "neigh add {} lladdr {} dev vxlan.calico nud permanent",
+                    "neigh add {} lladdr {} dev vxlan.weft nud permanent",
                     other.vtep, other.vtep_mac
                 ),
                 format!(
-                    "route add {} via {} dev vxlan.calico onlink",
+                    "route add {} via {} dev vxlan.weft onlink",
                     other.block_vxlan, other.vtep
                 ),
             ]);
             fdb.push(format!(
-                "fdb add {} dev vxlan.calico dst {} self permanent\n",
+                "fdb add {} dev vxlan.weft dst {} self permanent\n",
                 other.vtep_mac, other.ipv4
             ));
         }

@@ -151,7 +151,7 @@ fn expectations(
                 [
                     Way::Via(other.ipv4.into(), "eth0"),
                     Way::Via(other.ipv6.into(), "eth0"),
-                    Way::Via(other.vtep.into(), "vxlan.calico"),
+                    Way::Via(other.vtep.into(), "vxlan.weft"),
                 ]
             };
             expected.extend([
