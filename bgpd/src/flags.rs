@@ -1,10 +1,16 @@
 //! What the command line and the environment say.
 
+use std::ffi::OsString;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use clap::{Parser, ValueEnum};
+use clap::builder::BoolishValueParser;
+use clap::builder::Resettable;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::{CommandFactory, FromArgMatches, Parser, ValueEnum};
+use tracing_subscriber::EnvFilter;
 
 /// weft's node daemon: BGP, block aggregation and VXLAN in one process.
 ///
@@ -14,7 +20,7 @@ use clap::{Parser, ValueEnum};
 #[command(name = "weftd", version)]
 pub struct Flags {
     /// Name of this node, as the Node resource has it [default: the host's name]
-    #[arg(long, env = "WEFT_NODE_NAME", value_name = "NAME")]
+    #[arg(long, env = "WEFT_NODE_NAME", value_name = "NAME", value_parser = node_name)]
     pub node_name: Option<String>,
 
     /// Manifest file, or directory of *.yaml, *.yml and *.json; read again when it changes and on SIGHUP
@@ -40,23 +46,23 @@ pub struct Flags {
     pub state_dir: PathBuf,
 
     /// Address that BGP listens on; all addresses when absent, or the node's with bindMode NodeIP
-    #[arg(long, env = "WEFT_BGP_ADDRESS", value_name = "IP")]
+    #[arg(long, env = "WEFT_BGP_ADDRESS", value_name = "IP", value_parser = address)]
     pub bgp_address: Option<IpAddr>,
 
     /// Port that BGP listens on [default: BGPConfiguration's listenPort, else 179]
-    #[arg(long, env = "WEFT_BGP_PORT", value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..))]
+    #[arg(long, env = "WEFT_BGP_PORT", value_name = "PORT", value_parser = port)]
     pub bgp_port: Option<u16>,
 
     /// Router ID, for a start before a Node resource gives the node's address [default: address of the default route]
-    #[arg(long, env = "WEFT_ROUTER_ID", value_name = "IPV4")]
+    #[arg(long, env = "WEFT_ROUTER_ID", value_name = "IPV4", value_parser = router_id)]
     pub router_id: Option<Ipv4Addr>,
 
     /// Program nothing into the kernel: for route reflectors and collectors
-    #[arg(long, env = "WEFT_NO_KERNEL")]
+    #[arg(long, env = "WEFT_NO_KERNEL", value_parser = BoolishValueParser::new())]
     pub no_kernel: bool,
 
     /// Where Prometheus metrics are served, over HTTP at /metrics
-    #[arg(long, env = "WEFT_METRICS", value_name = "IP:PORT")]
+    #[arg(long, env = "WEFT_METRICS", value_name = "IP:PORT", value_parser = metrics_address)]
     pub metrics: Option<SocketAddr>,
 
     /// Least severe log messages to write, or directives such as info,weftd::bgp=debug
@@ -64,7 +70,8 @@ pub struct Flags {
         long,
         env = "WEFT_LOG_LEVEL",
         value_name = "LEVEL",
-        default_value = "info"
+        default_value = "info",
+        value_parser = log_level
     )]
     pub log_level: String,
 
@@ -78,7 +85,7 @@ pub struct Flags {
     pub log_format: LogFormat,
 
     /// Threads that hold the RIB, each a part of the prefixes
-    #[arg(long, env = "WEFT_RIB_SHARDS", value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=64))]
+    #[arg(long, env = "WEFT_RIB_SHARDS", value_name = "N", default_value_t = 1, value_parser = shards)]
     pub rib_shards: u8,
 }
 
@@ -115,6 +122,43 @@ impl FromStr for ApiAddress {
 }
 
 impl Flags {
+    /// The flags of this process; ends it with help, or with what is wrong and what to write instead.
+    #[must_use]
+    pub fn from_command_line() -> Self {
+        match Self::read(std::env::args_os()) {
+            Ok(flags) => flags,
+            Err(Refused { error, variable }) => {
+                let _ = error.print();
+                if let Some(variable) = variable {
+                    eprintln!("The value is that of the environment variable {variable}.");
+                }
+                std::process::exit(error.exit_code());
+            }
+        }
+    }
+
+    /// Reads arguments; the environment says what they leave open, and a variable that is set to nothing is not set.
+    fn read(arguments: impl IntoIterator<Item = OsString>) -> Result<Self, Refused> {
+        let value_of = |argument: &clap::Arg| {
+            let variable = argument.get_env()?.to_str()?;
+            std::env::var_os(variable).map(|value| (variable.to_owned(), value))
+        };
+        let mut command = Self::command().mut_args(|argument| match value_of(&argument) {
+            Some((_, value)) if value.is_empty() => argument.env(Resettable::Reset),
+            _ => argument,
+        });
+        let matches = command.try_get_matches_from_mut(arguments);
+        let flags = matches.and_then(|matches| Self::from_arg_matches(&matches));
+        flags.map_err(|error| {
+            let variable = command.get_arguments().filter_map(value_of);
+            let mut variable = variable.filter(|(_, value)| is_about(&error, value));
+            Refused {
+                variable: variable.next().map(|(variable, _)| variable),
+                error,
+            }
+        })
+    }
+
     /// This node's name: the flag, else the host's name as Calico takes it (lower case).
     ///
     /// # Errors
@@ -129,6 +173,81 @@ impl Flags {
                 format!("the host's name can't be read ({error}); say it with --node-name NAME")
             })
     }
+}
+
+/// Flags that can't be used.
+#[derive(Debug)]
+struct Refused {
+    error: clap::Error,
+    /// Where the value came from, if not from an argument.
+    variable: Option<String>,
+}
+
+/// Whether this value is the one that is refused.
+fn is_about(error: &clap::Error, value: &OsString) -> bool {
+    matches!(
+        error.kind(),
+        ErrorKind::ValueValidation | ErrorKind::InvalidValue
+    ) && matches!(
+        error.get(ContextKind::InvalidValue),
+        Some(ContextValue::String(refused)) if value == refused.as_str()
+    )
+}
+
+fn node_name(text: &str) -> Result<String, &'static str> {
+    match text.trim() {
+        "" => Err("a node has a name; write the metadata.name of its Node resource"),
+        name => Ok(name.to_owned()),
+    }
+}
+
+fn address(text: &str) -> Result<IpAddr, &'static str> {
+    text.parse()
+        .map_err(|_| "not an IP address; write one of this host, for example 192.0.2.1 or ::")
+}
+
+fn router_id(text: &str) -> Result<Ipv4Addr, &'static str> {
+    match text.parse() {
+        Ok(Ipv4Addr::UNSPECIFIED) => {
+            Err("0.0.0.0 is no router ID (RFC 6286); write one that no other node has")
+        }
+        Ok(id) => Ok(id),
+        Err(_) => Err("not four numbers with dots; write for example 192.0.2.1"),
+    }
+}
+
+fn metrics_address(text: &str) -> Result<SocketAddr, &'static str> {
+    text.parse()
+        .map_err(|_| "not an address with a port; write for example 127.0.0.1:9179 or [::]:9179")
+}
+
+fn port(text: &str) -> Result<u16, &'static str> {
+    number(text, 1..=u16::MAX).ok_or("not a port; write a number from 1 to 65535, for example 179")
+}
+
+fn shards(text: &str) -> Result<u8, &'static str> {
+    number(text, 1..=64).ok_or("not a number from 1 to 64; write at most the number of cores")
+}
+
+fn number<T: FromStr + PartialOrd>(text: &str, range: RangeInclusive<T>) -> Option<T> {
+    text.parse().ok().filter(|number| range.contains(number))
+}
+
+/// Checks what [`crate::log::start`] takes. A single word would pass there as the name of a module, and nothing would
+/// be logged any more.
+fn log_level(text: &str) -> Result<String, &'static str> {
+    const LEVELS: [&str; 6] = ["error", "warn", "info", "debug", "trace", "off"];
+    let is_level = |word: &str| LEVELS.iter().any(|level| word.eq_ignore_ascii_case(level));
+    let word_alone = |directive: &str| !directive.contains(['=', '[', ':']);
+    let directives = || text.split(',').map(str::trim);
+    if directives().any(|directive| word_alone(directive) && !is_level(directive))
+        || EnvFilter::try_new(text).is_err()
+    {
+        return Err(
+            "write error, warn, info, debug, trace, or directives such as info,weftd::bgp=debug",
+        );
+    }
+    Ok(text.to_owned())
 }
 
 #[cfg(test)]
@@ -151,8 +270,47 @@ mod tests {
         assert!(error.contains("unix:///run/weft/weft.sock"), "{error}");
     }
 
+    fn read(argument: &str) -> Result<Flags, Refused> {
+        Flags::read(["weftd", argument].map(OsString::from))
+    }
+
     #[test]
-    fn port_zero_is_refused() {
-        assert!(Flags::try_parse_from(["weftd", "--bgp-port", "0"]).is_err());
+    fn every_refused_value_comes_with_what_to_write() {
+        for (flag, value, remedy) in [
+            ("--node-name", "", "metadata.name"),
+            ("--api", "weft.sock", "unix:///run/weft/weft.sock"),
+            ("--bgp-address", "eth0", "192.0.2.1"),
+            ("--bgp-port", "0", "1 to 65535"),
+            ("--bgp-port", "65536", "1 to 65535"),
+            ("--router-id", "1", "192.0.2.1"),
+            ("--router-id", "0.0.0.0", "no other node has"),
+            ("--metrics", "9179", "127.0.0.1:9179"),
+            ("--log-level", "loud", "error, warn, info"),
+            ("--log-level", "info,weftd=loud", "error, warn, info"),
+            ("--log-format", "xml", "text, json"),
+            ("--rib-shards", "0", "1 to 64"),
+        ] {
+            let argument = format!("{flag}={value}");
+            let refused = read(&argument).unwrap_err();
+            let text = refused.error.to_string();
+            assert!(
+                text.contains(flag) && text.contains(remedy),
+                "{argument}: {text}"
+            );
+            assert_eq!(refused.variable, None);
+        }
+    }
+
+    #[test]
+    fn levels_and_directives_are_taken() {
+        for level in [
+            "info",
+            "WARN",
+            "off",
+            "info,weftd::bgp=debug",
+            "weftd[session]=trace",
+        ] {
+            read(&format!("--log-level={level}")).unwrap();
+        }
     }
 }

@@ -10,9 +10,7 @@ use crate::flags::LogFormat;
 /// # Errors
 /// When `level` is not a level or list of directives.
 pub fn start(level: &str, format: LogFormat) -> anyhow::Result<()> {
-    let filter = EnvFilter::try_new(level).with_context(|| {
-        format!("--log-level {level}: write error, warn, info, debug, trace, or directives such as info,weftd=debug")
-    })?;
+    let filter = EnvFilter::try_new(level).with_context(|| format!("--log-level {level}"))?;
     let lines = tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(std::io::stderr);

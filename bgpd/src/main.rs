@@ -2,11 +2,10 @@
 
 use std::process::ExitCode;
 
-use clap::Parser;
 use weftd::flags::Flags;
 
 fn main() -> ExitCode {
-    let flags = Flags::parse();
+    let flags = Flags::from_command_line();
     if let Err(error) = weftd::log::start(&flags.log_level, flags.log_format) {
         eprintln!("weftd: {error:#}");
         return ExitCode::from(2);
