@@ -1,6 +1,6 @@
 //! IPAM blocks: whose they are, and how far their announcement has come.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use cluster::model::{Encapsulation, IpPool};
 use ipnet::IpNet;
@@ -36,20 +36,30 @@ impl Queries {
                 }
             }
         }
+        let own = blocks.iter().filter(|route| route.node == view.plan.node);
+        let own: Vec<IpNet> = own.map(|route| route.prefix).collect();
+        let kernel = self.kernel_routes(own.clone()).await;
+        let installed: BTreeSet<IpNet> = own
+            .into_iter()
+            .zip(kernel)
+            .filter(|(_, route)| route.as_ref().is_some_and(|route| route.installed))
+            .map(|(prefix, _)| prefix)
+            .collect();
         blocks
             .into_iter()
-            .map(|route| {
-                render(
-                    &view,
-                    route,
-                    borrowed.remove(&route.prefix).unwrap_or_default(),
-                )
+            .map(|route| v1::Block {
+                blackhole_wanted: self.dataplane.is_some() && wants_blackhole(&view, &route.prefix),
+                blackhole_installed: installed.contains(&route.prefix)
+                    && wants_blackhole(&view, &route.prefix),
+                borrowed: borrowed.remove(&route.prefix).unwrap_or_default(),
+                ..render(&view, route)
             })
             .collect()
     }
 }
 
-fn render(view: &View, route: &Route, borrowed: Vec<v1::BorrowedAddress>) -> v1::Block {
+/// What there is to say without asking the kernel.
+fn render(view: &View, route: &Route) -> v1::Block {
     let own = route.node == view.plan.node;
     let pool = view
         .snapshot
@@ -62,7 +72,7 @@ fn render(view: &View, route: &Route, borrowed: Vec<v1::BorrowedAddress>) -> v1:
     let is_announced =
         progress == Some(&Progress::Announced) && origination.is_some_and(|plan| plan.exported);
     let reason = match (own, origination, progress) {
-        (false, ..) => String::new(),
+        (false, ..) => format!("it is for {} to announce", route.node),
         (true, None, _) => "its affinity is not confirmed".to_owned(),
         (true, Some(plan), _) if !plan.exported && pool.is_none() => {
             "it is in no IPPool".to_owned()
@@ -89,16 +99,19 @@ fn render(view: &View, route: &Route, borrowed: Vec<v1::BorrowedAddress>) -> v1:
             .unwrap_or_default(),
         encapsulation: pool.map(encapsulation).unwrap_or_default().to_owned(),
         own,
-        blackhole_installed: progress == Some(&Progress::Announced)
-            && origination.is_some_and(|plan| plan.blackhole),
         announced: is_announced,
         reason,
         capacity: capacity(&route.prefix),
         allocated: block.map_or(0, |block| {
             u32::try_from(block.allocations.iter().flatten().count()).unwrap_or(u32::MAX)
         }),
-        borrowed,
+        ..v1::Block::default()
     }
+}
+
+fn wants_blackhole(view: &View, prefix: &IpNet) -> bool {
+    let origination = view.plan.originations.get(prefix);
+    origination.is_some_and(|plan| plan.blackhole)
 }
 
 fn encapsulation(pool: &IpPool) -> &'static str {

@@ -55,9 +55,9 @@ fn used(block: &Block) -> String {
     format!("{}/{}", block.allocated, block.capacity)
 }
 
-/// Only the block's own node has one.
+/// Only the block's own node has one, and only in a kernel that weftd programs.
 fn blackhole(block: &Block) -> Cell {
-    match (block.own, block.blackhole_installed) {
+    match (block.blackhole_wanted, block.blackhole_installed) {
         (true, true) => Cell::new("ok", Tone::Good),
         (true, false) => Cell::new("missing", Tone::Bad),
         (false, _) => "-".into(),
@@ -78,7 +78,7 @@ pub(super) fn summary(block: &Block) -> String {
         block.allocated,
         count(block.capacity, "address")
     );
-    if block.own && !block.blackhole_installed {
+    if block.blackhole_wanted && !block.blackhole_installed {
         text += ", blackhole route missing";
     }
     match (block.announced, block.reason.as_str()) {

@@ -1,6 +1,7 @@
 //! `weft status`: the daemon in one page.
 
-use weft_proto::v1::{GetStatusResponse, KernelTotals, ScopeStatus};
+use weft_proto::v1::problem::Severity;
+use weft_proto::v1::{GetStatusResponse, KernelTotals, Problem, ScopeStatus};
 
 use crate::commands::{Context, apply, vteps};
 use crate::error::Error;
@@ -35,13 +36,7 @@ fn render(screen: &Screen, status: &GetStatusResponse) -> String {
         .iter()
         .filter(|scope| !scope.problems.is_empty());
     for scope in problems {
-        page.section(Cell::new(
-            format!(
-                "The newest input of scope {} is not taken; the last good state runs:",
-                scope.scope
-            ),
-            Tone::Bad,
-        ));
+        page.section(heading(scope));
         for problem in &scope.problems {
             page.line(apply::problem_line(problem));
         }
@@ -49,6 +44,21 @@ fn render(screen: &Screen, status: &GetStatusResponse) -> String {
     page.table(vteps::tunnels(&status.tunnels));
     page.table(conditions::table(screen, &status.conditions));
     page.finish()
+}
+
+/// Warnings are no reason not to take what was written.
+fn heading(scope: &ScopeStatus) -> Cell {
+    let name = &scope.scope;
+    let is_error = |problem: &Problem| problem.severity() == Severity::Error;
+    if scope.problems.iter().any(is_error) {
+        let text = "is not taken; the last good state runs";
+        Cell::new(
+            format!("The newest input of scope {name} {text}:"),
+            Tone::Bad,
+        )
+    } else {
+        format!("Scope {name} is in force, with warnings:").into()
+    }
 }
 
 /// One line for a watcher.

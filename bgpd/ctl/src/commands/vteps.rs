@@ -17,7 +17,7 @@ pub(super) async fn run(context: &mut Context<'_>) -> Result<(), Error> {
 
 fn render(screen: &Screen, response: &ListVtepsResponse) -> String {
     if response.tunnels.is_empty() && response.vteps.is_empty() {
-        return "no overlay: no pool of this cluster uses VXLAN\n".to_owned();
+        return NO_TUNNEL.to_owned();
     }
     let mut page = Page::new(screen);
     page.table(tunnels(&response.tunnels));
@@ -139,6 +139,10 @@ pub(super) fn summary(vtep: &Vtep) -> String {
     text
 }
 
+const NO_TUNNEL: &str = "\
+no tunnel on this node: there is one when a pool uses VXLAN, the node has a tunnel address, and weftd programs the kernel
+";
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -158,6 +162,6 @@ mod tests {
     #[test]
     fn a_cluster_without_overlay() {
         let text = render(&Screen::of_test(), &ListVtepsResponse::default());
-        assert_eq!(text, "no overlay: no pool of this cluster uses VXLAN\n");
+        assert_eq!(text, NO_TUNNEL);
     }
 }
