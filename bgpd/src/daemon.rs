@@ -22,7 +22,7 @@ use crate::clock::Clock;
 use crate::config::manifest_files::{self, ManifestWatch};
 use crate::config::scopes::{FILE_SCOPE, Scopes};
 use crate::config::state_dir::StateDir;
-use crate::control::apply::{self, Outcome};
+use crate::control::apply::{self, Examined, Outcome};
 use crate::control::{Control, ControlHandle, Parts, View, carry_out};
 use crate::fib::{self, FibInbox};
 use crate::flags::Flags;
@@ -45,12 +45,14 @@ pub fn run(flags: Flags) -> anyhow::Result<()> {
 async fn start_and_serve(flags: Flags) -> anyhow::Result<()> {
     let node = flags.node_name().map_err(anyhow::Error::msg)?;
     info!(node, version = env!("CARGO_PKG_VERSION"), "weftd starts");
-    let state_dir = StateDir::open(&flags.state_dir)
-        .with_context(|| format!("--state-dir {}: can't use it", flags.state_dir.display()))?;
+    let state_dir = StateDir::open(&flags.state_dir).with_context(|| {
+        let directory = flags.state_dir.display();
+        format!("--state-dir {directory}: can't be used; name a directory that weftd may write to")
+    })?;
     let restarting = state_dir.ran_before();
-    let scopes = first_scopes(&flags, &state_dir)?;
     let fallback_router_id = fallback_router_id(&node);
     let local = apply::local(&node, fallback_router_id, flags.router_id);
+    let scopes = first_scopes(&flags, &state_dir, &local)?;
     let outcome = first_outcome(&scopes, &local);
 
     let clock = Clock::start();
@@ -122,12 +124,20 @@ async fn start_and_serve(flags: Flags) -> anyhow::Result<()> {
     if let Some(dataplane) = dataplane {
         dataplane.shutdown().await;
     }
-    api_task.await.context("API server")?
+    // Calls that run have been cut off; a client that does not read its answer can't hold up the end.
+    match tokio::time::timeout(API_END, api_task).await {
+        Ok(ended) => ended.context("API server")?,
+        Err(_) => Ok(()),
+    }
 }
 
 /// The manifests, and what the API's owners applied before. Manifests with faults end the start, unless there is a last
 /// good state: a node must not lose its routes over a typo that somebody made while its daemon was down.
-fn first_scopes(flags: &Flags, state_dir: &StateDir) -> anyhow::Result<Scopes> {
+fn first_scopes(
+    flags: &Flags,
+    state_dir: &StateDir,
+    local: &cluster::Local,
+) -> anyhow::Result<Scopes> {
     let mut scopes = Scopes::default();
     let (kept, complaints) = state_dir.load();
     for complaint in complaints {
@@ -144,10 +154,10 @@ fn first_scopes(flags: &Flags, state_dir: &StateDir) -> anyhow::Result<Scopes> {
     let Some(path) = &flags.manifests else {
         return Ok(scopes);
     };
-    match read_manifests(path, &scopes) {
-        Ok((request, candidate)) => {
-            apply::log_problems(&candidate.warnings);
-            scopes.commit(candidate);
+    match read_manifests(path, &scopes, local) {
+        Ok((request, examined)) => {
+            apply::log_problems(&examined.problems);
+            scopes.commit(examined.candidate);
             if let Err(error) = state_dir.save(&request) {
                 warn!(%error, "can't keep the manifests' state");
             }
@@ -156,9 +166,8 @@ fn first_scopes(flags: &Flags, state_dir: &StateDir) -> anyhow::Result<Scopes> {
             apply::log_problems(&problems);
             let Some(last_good) = last_good else {
                 bail!(
-                    "--manifests {}: {} problem(s), see above",
-                    path.display(),
-                    problems.len()
+                    "--manifests {}: can't be used; what is wrong and what to write is said above",
+                    path.display()
                 );
             };
             warn!("the manifests have problems; the state that was last applied is used instead");
@@ -172,7 +181,8 @@ fn first_scopes(flags: &Flags, state_dir: &StateDir) -> anyhow::Result<Scopes> {
 fn read_manifests(
     path: &Path,
     scopes: &Scopes,
-) -> Result<(v1::ApplyRequest, crate::config::scopes::Candidate), Vec<v1::Problem>> {
+    local: &cluster::Local,
+) -> Result<(v1::ApplyRequest, Examined), Vec<v1::Problem>> {
     let unreadable = |error: manifest_files::ReadError| {
         vec![v1::Problem {
             severity: v1::problem::Severity::Error.into(),
@@ -183,8 +193,8 @@ fn read_manifests(
         }]
     };
     let request = apply::file_request(manifest_files::read(path).map_err(unreadable)?);
-    let candidate = scopes.read(&request)?;
-    Ok((request, candidate))
+    let examined = apply::examine(scopes, &request, local)?;
+    Ok((request, examined))
 }
 
 fn take_kept(scopes: &mut Scopes, request: &v1::ApplyRequest) {
@@ -278,3 +288,5 @@ impl ShardSink for Sink {
         self.hub.mark(prefixes.into_iter().map(Key::Route));
     }
 }
+
+const API_END: std::time::Duration = std::time::Duration::from_secs(1);

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use anyhow::Context;
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::encoding::text::encode;
+use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::{Registry, Unit};
@@ -19,9 +20,11 @@ use crate::queries::Queries;
 /// # Errors
 /// When the address can't be listened on.
 pub(crate) async fn listen(address: SocketAddr) -> anyhow::Result<TcpListener> {
-    TcpListener::bind(address)
-        .await
-        .with_context(|| format!("--metrics {address}: can't listen there"))
+    TcpListener::bind(address).await.with_context(|| {
+        format!(
+            "--metrics {address}: can't listen there; name an address of this host and a free port"
+        )
+    })
 }
 
 /// Serves `/metrics` until the task is dropped.
@@ -126,11 +129,12 @@ fn render(status: &v1::GetStatusResponse, peers: &[v1::Peer]) -> Result<String, 
         "Of those, refused by the kernel",
         kernel.routes_failed,
     );
-    gauge(
-        &mut registry,
+    let drift: Counter = Counter::default();
+    drift.inc_by(kernel.drift_repaired);
+    registry.register(
         "kernel_drift_repaired",
         "Foreign changes undone since the start",
-        kernel.drift_repaired,
+        drift,
     );
     sessions(&mut registry, peers);
 
@@ -142,7 +146,9 @@ fn render(status: &v1::GetStatusResponse, peers: &[v1::Peer]) -> Result<String, 
 fn sessions(registry: &mut Registry, peers: &[v1::Peer]) {
     let established = Family::<PeerLabels, Gauge>::default();
     let uptime = Family::<PeerLabels, Gauge>::default();
-    let flaps = Family::<PeerLabels, Gauge>::default();
+    let flaps = Family::<PeerLabels, Counter>::default();
+    let updates_received = Family::<PeerLabels, Counter>::default();
+    let updates_sent = Family::<PeerLabels, Counter>::default();
     let received = Family::<FamilyLabels, Gauge>::default();
     let accepted = Family::<FamilyLabels, Gauge>::default();
     let advertised = Family::<FamilyLabels, Gauge>::default();
@@ -163,7 +169,14 @@ fn sessions(registry: &mut Registry, peers: &[v1::Peer]) {
             .filter(|_| is_up)
             .map_or(0, |since| now.saturating_sub(since));
         uptime.get_or_create(&labels).set(seconds.cast_signed());
-        flaps.get_or_create(&labels).set(peer.flaps.cast_signed());
+        flaps.get_or_create(&labels).inc_by(peer.flaps);
+        let updates = |counters: Option<v1::MessageCounters>| counters.unwrap_or_default().update;
+        updates_received
+            .get_or_create(&labels)
+            .inc_by(updates(peer.received));
+        updates_sent
+            .get_or_create(&labels)
+            .inc_by(updates(peer.sent));
         for family in &peer.families {
             let labels = FamilyLabels {
                 peer: peer.address.clone(),
@@ -192,6 +205,12 @@ fn sessions(registry: &mut Registry, peers: &[v1::Peer]) {
         uptime,
     );
     registry.register("session_flaps", "How often the session was lost", flaps);
+    registry.register(
+        "session_updates_received",
+        "UPDATE messages received",
+        updates_received,
+    );
+    registry.register("session_updates_sent", "UPDATE messages sent", updates_sent);
     registry.register("peer_prefixes_received", "Paths received", received);
     registry.register(
         "peer_prefixes_accepted",

@@ -13,7 +13,7 @@ use ipnet::IpNet;
 use tokio::sync::Notify;
 
 /// Something that can be watched.
-#[derive(Copy, Clone, Debug, Eq, PartialEq, Ord, PartialOrd)]
+#[derive(Copy, Clone, Debug, Eq, PartialEq, Ord, PartialOrd, Hash)]
 pub(crate) enum Key {
     Status,
     Peer(SocketAddr),
@@ -63,6 +63,13 @@ impl WatchHub {
             watcher.mark(keys.clone());
             true
         });
+    }
+
+    /// Whether anybody watches this kind: what it costs to find out what changed can be saved otherwise.
+    pub(crate) fn is_watched(&self, kind: Kind) -> bool {
+        let watchers = self.watchers.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut living = watchers.iter().filter_map(Weak::upgrade);
+        living.any(|watcher| watcher.wants(kind))
     }
 
     /// Grows with each change in this daemon's life.

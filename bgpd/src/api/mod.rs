@@ -7,7 +7,7 @@ mod service;
 mod socket;
 mod watch;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::Context;
@@ -38,8 +38,9 @@ pub(crate) fn start(
     stop: CancellationToken,
 ) -> anyhow::Result<impl Future<Output = anyhow::Result<()>> + use<>> {
     let listener = socket::listen(path)?;
-    let path = path.to_owned();
+    let leftover = Leftover(path.to_owned());
     Ok(async move {
+        let _leftover = leftover;
         let (health, health_service) = tonic_health::server::health_reporter();
         health.set_serving::<WeftServer<Service>>().await;
         let reflection = tonic_reflection::server::Builder::configure()
@@ -50,7 +51,7 @@ pub(crate) fn start(
         let service = WeftServer::new(Service::new(api, stop.clone()))
             .max_decoding_message_size(LARGEST_REQUEST)
             .max_encoding_message_size(LARGEST_REQUEST);
-        let served = tonic::transport::Server::builder()
+        tonic::transport::Server::builder()
             .add_service(health_service)
             .add_service(reflection)
             .add_service(service)
@@ -58,11 +59,19 @@ pub(crate) fn start(
                 tokio_stream::wrappers::UnixListenerStream::new(listener),
                 stop.cancelled_owned(),
             )
-            .await;
-        // The next start would remove it too; but nobody should find a dead socket meanwhile.
-        let _ = std::fs::remove_file(&path);
-        served.context("API server")
+            .await
+            .context("API server")
     })
+}
+
+/// The socket's file, removed with its server. The next start would do that too; but nobody should find a dead socket
+/// meanwhile.
+struct Leftover(PathBuf);
+
+impl Drop for Leftover {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.0);
+    }
 }
 
 /// The state of a 5,000-node cluster in one Apply is about 10 MB.

@@ -1,5 +1,6 @@
 //! The service's calls, each handed to who knows.
 
+use std::net::IpAddr;
 use std::pin::Pin;
 use std::sync::Arc;
 
@@ -82,7 +83,12 @@ impl Weft for Service {
         let address = request.into_inner().address;
         let mut peers = self.queries.peers().await;
         if !address.is_empty() {
-            peers.retain(|peer| peer.address == address);
+            let wanted: IpAddr = address.parse().map_err(|_| {
+                Status::invalid_argument(format!(
+                    "address: {address:?} is not an IP address; write for example 192.0.2.7, or nothing for all peers"
+                ))
+            })?;
+            peers.retain(|peer| peer.address.parse() == Ok(wanted));
             if peers.is_empty() {
                 return Err(Status::not_found(format!(
                     "no peer has the address {address}"

@@ -1,6 +1,7 @@
 //! One Watch call: a snapshot, then every change, then bookmarks while nothing changes.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
+use std::net::SocketAddr;
 use std::sync::Arc;
 
 use tokio::sync::mpsc;
@@ -19,6 +20,8 @@ pub(super) struct Watch {
     hub: Arc<WatchHub>,
     queries: Arc<Queries>,
     watcher: Arc<Watcher>,
+    /// What the reader has, except for routes, which are many: a mark that changed nothing to see is not told.
+    told: HashMap<Key, Value>,
 }
 
 /// The reader has gone.
@@ -61,16 +64,17 @@ impl Watch {
             watcher: hub.watch(kinds),
             hub: Arc::clone(hub),
             queries: Arc::clone(queries),
+            told: HashMap::new(),
         })
     }
 
     /// Runs until the reader goes.
-    pub(super) async fn run(self, sender: Sender) {
+    pub(super) async fn run(mut self, sender: Sender) {
         // The one way out is that the reader has gone; there is nobody to tell.
         let _: Result<(), Gone> = self.follow(&sender).await;
     }
 
-    async fn follow(&self, sender: &Sender) -> Result<(), Gone> {
+    async fn follow(&mut self, sender: &Sender) -> Result<(), Gone> {
         self.snapshot(sender, false).await?;
         loop {
             match tokio::time::timeout(BOOKMARK_EVERY, self.watcher.changed()).await {
@@ -81,9 +85,10 @@ impl Watch {
         }
     }
 
-    async fn snapshot(&self, sender: &Sender, lagged: bool) -> Result<(), Gone> {
+    async fn snapshot(&mut self, sender: &Sender, lagged: bool) -> Result<(), Gone> {
         self.send(sender, Event::SnapshotBegin(v1::SnapshotBegin { lagged }))
             .await?;
+        self.told.clear();
         let mut values = Vec::new();
         if self.watcher.wants(Kind::Status) {
             values.push(Value::Status(self.queries.status().await));
@@ -105,6 +110,8 @@ impl Watch {
             values.extend(self.queries.blocks().await.into_iter().map(Value::Block));
         }
         for value in values {
+            self.told
+                .extend(key(&value).map(|key| (key, value.clone())));
             self.upsert(sender, value).await?;
         }
         if self.watcher.wants(Kind::Route) {
@@ -121,7 +128,7 @@ impl Watch {
             .await
     }
 
-    async fn changes(&self, sender: &Sender, keys: BTreeSet<Key>) -> Result<(), Gone> {
+    async fn changes(&mut self, sender: &Sender, keys: BTreeSet<Key>) -> Result<(), Gone> {
         // Peers, VTEPs and blocks are few; they are read once however many of them changed.
         let kinds: BTreeSet<Kind> = keys.iter().map(|key| key.kind()).collect();
         let peers = if kinds.contains(&Kind::Peer) {
@@ -174,7 +181,14 @@ impl Watch {
                 ),
             };
             match value {
-                Some(value) => self.upsert(sender, value).await?,
+                Some(value) if self.told.get(&key) == Some(&value) => {}
+                Some(value) => {
+                    if key.kind() != Kind::Route {
+                        self.told.insert(key, value.clone());
+                    }
+                    self.upsert(sender, value).await?;
+                }
+                None if key.kind() != Kind::Route && self.told.remove(&key).is_none() => {}
                 None => {
                     let kind = match key.kind() {
                         Kind::Status => v1::WatchKind::Status,
@@ -206,6 +220,20 @@ impl Watch {
         };
         sender.send(Ok(response)).await.map_err(|_| Gone)
     }
+}
+
+/// Under which key this is watched; `None` for a text that is no address.
+fn key(value: &Value) -> Option<Key> {
+    Some(match value {
+        Value::Status(_) => Key::Status,
+        Value::Peer(peer) => {
+            let port = u16::try_from(peer.port).ok()?;
+            Key::Peer(SocketAddr::new(peer.address.parse().ok()?, port))
+        }
+        Value::Vtep(vtep) => Key::Vtep(vtep.tunnel_address.parse().ok()?),
+        Value::Block(block) => Key::Block(block.cidr.parse().ok()?),
+        Value::Route(route) => Key::Route(route.prefix.parse().ok()?),
+    })
 }
 
 /// So that a reader knows that the daemon is alive, and how far it is.

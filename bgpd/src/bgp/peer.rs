@@ -68,7 +68,7 @@ pub(crate) struct PeerReport {
 #[derive(Clone, Debug)]
 pub(crate) enum PeerNews {
     /// The session's state changed.
-    State { peer: PeerId, to: SessionState },
+    State { peer: PeerId },
     /// Established; `restarting` when the neighbour itself is restarting (RFC 4724 R bit).
     Up {
         peer: PeerId,
@@ -267,11 +267,19 @@ impl PeerTask {
 
     fn configure(&mut self, config: PeerConfig) {
         let old = std::mem::replace(&mut self.config, config);
-        if old.remote != self.config.remote || old.source != self.config.source {
-            // The next attempt uses them; a session that is up keeps its socket.
-            self.cancel_dialling();
-        }
         self.drive(PeerEvent::Configure(self.config.session.clone()));
+        let moved = old.remote != self.config.remote || old.source != self.config.source;
+        if moved {
+            // A socket keeps its ends for life: only another one has the new ones.
+            let text = "address of the session changed".to_owned();
+            if self.dialling.is_some() {
+                self.cancel_dialling();
+                self.drive(PeerEvent::DialFailed {
+                    error: text.clone(),
+                });
+            }
+            self.drive(PeerEvent::Reset { text });
+        }
         let status = self.session.status();
         if let (Some(negotiated), Some(local_address), SessionState::Established) =
             (&status.negotiated, self.local_address, status.state)
@@ -398,7 +406,7 @@ impl PeerTask {
             }
             PeerAction::StateChanged { from, to } => {
                 debug!(peer = %self.context.name, %from, %to, "session state");
-                self.tell(PeerNews::State { peer: id, to });
+                self.tell(PeerNews::State { peer: id });
             }
         }
     }

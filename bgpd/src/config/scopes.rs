@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 use std::time::SystemTime;
 
+use cluster::Finding;
 use cluster::manifest::{Diagnostic, Located, duplicates, read_json, read_manifest};
 use cluster::model::{FieldError, Object, ObjectKey};
 use weft_proto::v1;
@@ -35,6 +36,8 @@ pub(crate) struct Candidate {
     scope: String,
     generation: u64,
     objects: BTreeMap<ObjectKey, Object>,
+    /// Where each object came from: file (or place in the request) and line, 0 when it has none.
+    places: BTreeMap<ObjectKey, (String, u64)>,
     /// What is probably not meant.
     pub(crate) warnings: Vec<v1::Problem>,
 }
@@ -67,14 +70,17 @@ impl Scopes {
         {
             return Err(problems);
         }
-        let objects = located
-            .into_iter()
-            .map(|object| (object.value.key(), object.value))
-            .collect();
+        let (mut objects, mut places) = (BTreeMap::new(), BTreeMap::new());
+        for Located { file, line, value } in located {
+            let key = value.key();
+            places.insert(key.clone(), (file, line));
+            objects.insert(key, value);
+        }
         Ok(Candidate {
             scope: request.scope.clone(),
             generation: request.generation,
             objects,
+            places,
             warnings: problems,
         })
     }
@@ -130,6 +136,7 @@ impl Scopes {
             scope,
             generation,
             objects,
+            places: _,
             warnings,
         } = candidate;
         // The scope of the manifests stays: an empty directory is an answer too.
@@ -176,6 +183,37 @@ impl Scopes {
         others
             .find(|(_, other)| other.objects.contains_key(key))
             .map(|(name, _)| name.as_str())
+    }
+}
+
+impl Candidate {
+    /// A finding about objects, as a problem with the place of the first of them that is of this request.
+    pub(crate) fn problem(&self, finding: &Finding) -> v1::Problem {
+        let Finding {
+            severity,
+            objects,
+            field,
+            problem,
+            remedy,
+        } = finding;
+        let ours = objects.iter().find(|key| self.places.contains_key(key));
+        let key = ours.or_else(|| objects.first());
+        let (file_name, line) = key
+            .and_then(|key| self.places.get(key))
+            .cloned()
+            .unwrap_or_default();
+        v1::Problem {
+            severity: match severity {
+                cluster::Severity::Error => Severity::Error,
+                cluster::Severity::Warning => Severity::Warning,
+            }
+            .into(),
+            object: key.map(object_key),
+            file_name,
+            line: u32::try_from(line).unwrap_or(0),
+            field: field.clone(),
+            message: format!("{problem}; {remedy}"),
+        }
     }
 }
 

@@ -13,57 +13,89 @@ use weft_proto::v1::problem::Severity as ProblemSeverity;
 use super::Control;
 use super::peers::Resets;
 use crate::config::manifest_files;
-use crate::config::scopes::{FILE_SCOPE, Scopes, object_key};
+use crate::config::scopes::{Candidate, FILE_SCOPE, Scopes};
 
 /// All objects of all scopes, and what they make this node do.
 pub(crate) struct Outcome {
     pub(crate) snapshot: Snapshot,
     pub(crate) plan: Plan,
-    /// What a person should know; errors are things that don't work as the objects ask.
+    /// What contradicts itself between the objects. An error among them keeps a request from being taken.
+    pub(crate) contradictions: Vec<Finding>,
+    /// What of the objects this node can't do. Shown, not refused: the objects are the whole cluster's.
     pub(crate) findings: Vec<Finding>,
 }
 
 /// Plans for a set of objects. Without this node among them there is nothing to do, and that is said.
 pub(crate) fn outcome(snapshot: Snapshot, local: &cluster::Local) -> Outcome {
-    match cluster::plan(&snapshot, local) {
-        Ok(Planned { plan, findings }) => Outcome {
-            snapshot,
-            plan,
-            findings,
-        },
+    let (plan, findings) = match cluster::plan(&snapshot, local) {
+        Ok(Planned { plan, findings }) => (plan, findings),
+        // Just started, nothing told yet: not a fault.
+        Err(_) if snapshot.is_empty() => (Plan::idle(local), Vec::new()),
         Err(error) => {
-            let findings = if snapshot.is_empty() {
-                // Just started, nothing told yet: not a fault.
-                Vec::new()
-            } else {
-                vec![Finding {
-                    severity: Severity::Warning,
-                    objects: Vec::new(),
-                    field: String::new(),
-                    problem: error.to_string(),
-                    remedy: "this node does nothing until then".to_owned(),
-                }]
+            let finding = Finding {
+                severity: Severity::Warning,
+                objects: Vec::new(),
+                field: String::new(),
+                problem: error.to_string(),
+                remedy: "this node does nothing until then".to_owned(),
             };
-            Outcome {
-                plan: Plan::idle(local),
-                snapshot,
-                findings,
-            }
+            (Plan::idle(local), vec![finding])
         }
+    };
+    Outcome {
+        contradictions: snapshot.check(),
+        snapshot,
+        plan,
+        findings,
     }
 }
 
+/// A request that can be taken.
+pub(crate) struct Examined {
+    pub(crate) candidate: Candidate,
+    pub(crate) outcome: Outcome,
+    /// Warnings only.
+    pub(crate) problems: Vec<v1::Problem>,
+}
+
+/// Reads a request and holds it against everything that is in force. Changes nothing.
+///
+/// # Errors
+/// Every problem of the request, warnings included, when at least one is an error.
+pub(crate) fn examine(
+    scopes: &Scopes,
+    request: &v1::ApplyRequest,
+    local: &cluster::Local,
+) -> Result<Examined, Vec<v1::Problem>> {
+    let candidate = scopes.read(request)?;
+    let mut snapshot = Snapshot::default();
+    for object in scopes.with(&candidate) {
+        snapshot.insert(object.clone());
+    }
+    let outcome = outcome(snapshot, local);
+    let mut problems = candidate.warnings.clone();
+    let contradictions = outcome.contradictions.iter();
+    problems.extend(contradictions.map(|finding| candidate.problem(finding)));
+    if problems
+        .iter()
+        .any(|problem| problem.severity() == ProblemSeverity::Error)
+    {
+        return Err(problems);
+    }
+    let findings = outcome.findings.iter();
+    problems.extend(findings.map(|finding| as_warning(candidate.problem(finding))));
+    Ok(Examined {
+        candidate,
+        outcome,
+        problems,
+    })
+}
+
 impl Control {
-    /// Carries out one request.
-    ///
-    /// # Errors
-    /// `FAILED_PRECONDITION` for a generation that is older than the one in force, `INVALID_ARGUMENT` for a request
-    /// without scope or mode. Faults of the objects are in the response instead.
-    pub(super) async fn apply(
-        &mut self,
-        request: v1::ApplyRequest,
-    ) -> Result<v1::ApplyResponse, Status> {
-        let mode = check(&request, &self.parts.scopes)?;
+    /// Carries out one request, which passed [`check`] if it came from outside.
+    /// Faults of its objects are in the response.
+    pub(super) async fn apply(&mut self, request: v1::ApplyRequest) -> v1::ApplyResponse {
+        let mode = request.mode();
         let resets = match request.allow_session_reset() {
             SessionReset::Never => Resets::Parked,
             SessionReset::Unspecified | SessionReset::IfNeeded => Resets::Allowed,
@@ -74,51 +106,35 @@ impl Control {
             generation,
             ..v1::ApplyResponse::default()
         };
-        let candidate = match self.parts.scopes.read(&request) {
-            Ok(candidate) => candidate,
+        let Examined {
+            candidate,
+            outcome,
+            problems,
+        } = match examine(&self.parts.scopes, &request, &self.local()) {
+            Ok(examined) => examined,
             Err(problems) => {
                 self.refuse(mode, &request.scope, &problems);
-                return Ok(refused(problems));
+                return refused(problems);
             }
         };
-        let mut snapshot = Snapshot::default();
-        for object in self.parts.scopes.with(&candidate) {
-            snapshot.insert(object.clone());
-        }
-        let mut problems = candidate.warnings.clone();
-        let checked = snapshot.check();
-        let fatal = checked
-            .iter()
-            .any(|finding| finding.severity == Severity::Error);
-        problems.extend(checked.iter().map(problem));
-        if fatal {
-            self.refuse(mode, &request.scope, &problems);
-            return Ok(refused(problems));
-        }
-        let outcome = outcome(snapshot, &self.local());
-        // What does not work on this node is shown, not refused: the objects are the whole cluster's.
-        problems.extend(
-            outcome
-                .findings
-                .iter()
-                .map(|finding| as_warning(problem(finding))),
-        );
         let changes = self.plan.diff(&outcome.plan);
+        let changes: Vec<v1::PlanChange> = changes
+            .iter()
+            .map(|change| self.describe(change, &outcome.plan))
+            .chain(self.parked(&changes, &outcome.plan))
+            .collect();
         let response = v1::ApplyResponse {
             accepted: true,
             problems,
             objects: self.parts.scopes.changes(&candidate),
-            changes: changes
-                .iter()
-                .map(|change| self.describe(change, &outcome.plan))
-                .collect(),
+            changes,
             generation,
         };
         if mode == Mode::Apply {
             info!(
                 scope = request.scope,
                 generation,
-                changes = changes.len(),
+                changes = response.changes.len(),
                 "applying"
             );
             self.parts.scopes.commit(candidate);
@@ -127,7 +143,7 @@ impl Control {
             }
             self.carry_out(outcome, resets).await;
         }
-        Ok(response)
+        response
     }
 
     /// Reads `--manifests` and applies them; what is wrong with them is logged and shown, and changes nothing.
@@ -151,9 +167,11 @@ impl Control {
                 return;
             }
         };
-        match self.apply(request).await {
-            Ok(response) => log_problems(&response.problems),
-            Err(status) => error!(error = status.message(), "manifests"),
+        let response = self.apply(request).await;
+        log_problems(&response.problems);
+        if !response.accepted {
+            let path = path.display();
+            error!("the manifests in {path} are not taken; what was read last stays in force");
         }
     }
 
@@ -172,19 +190,38 @@ impl Control {
         )
     }
 
-    fn describe(&self, change: &PlanChange, new: &Plan) -> v1::PlanChange {
-        let PlanChange {
-            subject,
-            action,
-            cost,
-            text,
-        } = change;
+    /// Sessions whose new settings wait, and would be taken over now: the plans do not differ in them any more.
+    fn parked(&self, changes: &[PlanChange], new: &Plan) -> Vec<v1::PlanChange> {
+        let is_told = |key| {
+            changes
+                .iter()
+                .any(|change| change.subject == Subject::Session(key))
+        };
+        let keys = self
+            .peers
+            .parked()
+            .filter(|key| new.sessions.contains_key(key));
+        keys.filter(|key| !is_told(*key))
+            .map(|key| {
+                let (kind, what) = self.name(&Subject::Session(key), new);
+                v1::PlanChange {
+                    kind: kind.to_owned(),
+                    what,
+                    action: v1::Action::Update.into(),
+                    cost: v1::Cost::SessionReset.into(),
+                    detail: "takes over the settings that wait for a session reset".to_owned(),
+                }
+            })
+            .collect()
+    }
+
+    fn name(&self, subject: &Subject, new: &Plan) -> (&'static str, String) {
         let session = |key| {
             new.sessions
                 .get(key)
                 .or_else(|| self.plan.sessions.get(key))
         };
-        let (kind, what) = match subject {
+        match subject {
             Subject::Speaker => ("speaker", String::new()),
             Subject::Listener => ("listener", String::new()),
             Subject::Session(key) => {
@@ -203,7 +240,17 @@ impl Control {
             Subject::VxlanPool(pool) => ("tunnel pool", pool.to_string()),
             Subject::VxlanNode(node) => ("vtep", node.clone()),
             Subject::VxlanRoute(prefix) => ("tunnel route", prefix.to_string()),
-        };
+        }
+    }
+
+    fn describe(&self, change: &PlanChange, new: &Plan) -> v1::PlanChange {
+        let PlanChange {
+            subject,
+            action,
+            cost,
+            text,
+        } = change;
+        let (kind, what) = self.name(subject, new);
         v1::PlanChange {
             kind: kind.to_owned(),
             what,
@@ -287,20 +334,31 @@ pub(crate) fn render(problem: &v1::Problem) -> String {
     text
 }
 
-fn check(request: &v1::ApplyRequest, scopes: &Scopes) -> Result<Mode, Status> {
+/// Checks what a request says about itself.
+///
+/// # Errors
+/// `FAILED_PRECONDITION` for a generation that is older than the one in force, `INVALID_ARGUMENT` for a request without
+/// scope or mode, or for one that would replace what the manifests say.
+pub(super) fn check(request: &v1::ApplyRequest, scopes: &Scopes) -> Result<(), Status> {
     if request.scope.is_empty() {
         return Err(Status::invalid_argument(
             "scope: is empty; name the owner, for example node-agent",
         ));
     }
-    let mode = match Mode::try_from(request.mode) {
-        Ok(mode @ (Mode::Validate | Mode::Plan | Mode::Apply)) => mode,
-        Ok(Mode::Unspecified) | Err(_) => {
+    match request.mode() {
+        Mode::Validate | Mode::Plan => {}
+        Mode::Apply if request.scope == FILE_SCOPE => {
+            return Err(Status::invalid_argument(format!(
+                "scope: {FILE_SCOPE:?} belongs to weftd's --manifests; change those, or name another scope"
+            )));
+        }
+        Mode::Apply => {}
+        Mode::Unspecified => {
             return Err(Status::invalid_argument(
                 "mode: write MODE_VALIDATE, MODE_PLAN or MODE_APPLY",
             ));
         }
-    };
+    }
     let current = scopes.generation(&request.scope);
     if request.generation < current {
         return Err(Status::failed_precondition(format!(
@@ -308,28 +366,7 @@ fn check(request: &v1::ApplyRequest, scopes: &Scopes) -> Result<Mode, Status> {
             request.generation, request.scope
         )));
     }
-    Ok(mode)
-}
-
-fn problem(finding: &Finding) -> v1::Problem {
-    let Finding {
-        severity,
-        objects,
-        field,
-        problem,
-        remedy,
-    } = finding;
-    v1::Problem {
-        severity: match severity {
-            Severity::Error => ProblemSeverity::Error,
-            Severity::Warning => ProblemSeverity::Warning,
-        }
-        .into(),
-        object: objects.first().map(object_key),
-        field: field.clone(),
-        message: format!("{problem}; {remedy}"),
-        ..v1::Problem::default()
-    }
+    Ok(())
 }
 
 fn as_warning(mut problem: v1::Problem) -> v1::Problem {
@@ -340,6 +377,8 @@ fn as_warning(mut problem: v1::Problem) -> v1::Problem {
 impl Outcome {
     /// Shared, for the view.
     pub(super) fn into_shared(self) -> (Arc<Snapshot>, Plan, Vec<Finding>) {
-        (Arc::new(self.snapshot), self.plan, self.findings)
+        let mut findings = self.contradictions;
+        findings.extend(self.findings);
+        (Arc::new(self.snapshot), self.plan, findings)
     }
 }

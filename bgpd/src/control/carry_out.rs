@@ -1,12 +1,13 @@
 //! From the running plan to a new one: every difference, in the order that never leaves a gap.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 
 use bgp_core::rib::{Origination, RibEvent, ShardSettings};
 use bgp_wire::{Asn, Attributes, RouterId};
-use cluster::plan::{Bind, Plan, Subject};
+use cluster::Snapshot;
+use cluster::plan::{Bind, Plan, PlanChange, Subject};
 use dataplane::{RouteChange, RouteClass, RouteSpec};
 use ipnet::IpNet;
 use tracing::{error, info};
@@ -20,7 +21,7 @@ use super::peers::{Policies, Resets};
 use super::view::View;
 use crate::bgp::listener::Listener;
 use crate::fib::KernelRules;
-use crate::watch::Key;
+use crate::watch::{Key, Kind};
 
 impl Control {
     /// Makes the daemon what `outcome` says.
@@ -62,6 +63,7 @@ impl Control {
             })
             .collect();
         let steps = self.originations.set(&wanted);
+        let changed = self.changed_keys(&changes, &snapshot, &plan);
         self.plan = plan;
         self.announce(steps).await;
         if self.configured() {
@@ -73,12 +75,50 @@ impl Control {
         self.findings = findings;
         self.trouble = trouble;
         self.publish();
-        self.parts.hub.mark(
-            changes
-                .iter()
-                .filter_map(|change| key(&change.subject))
-                .chain([Key::Status]),
-        );
+        self.parts.hub.mark(changed);
+    }
+
+    /// What watchers should look at again.
+    fn changed_keys(&self, changes: &[PlanChange], new: &Snapshot, plan: &Plan) -> BTreeSet<Key> {
+        let mut keys = BTreeSet::from([Key::Status]);
+        for change in changes {
+            match &change.subject {
+                Subject::Session(key) => {
+                    keys.insert(Key::Peer(SocketAddr::new(key.address, key.port)));
+                }
+                Subject::VxlanNode(name) => {
+                    let nodes = [&self.plan, plan].map(|plan| plan.vxlan.nodes.get(name));
+                    let ends = nodes.into_iter().flatten().flat_map(|node| {
+                        let v4 = node.tunnel_ipv4.map(IpAddr::V4);
+                        [v4, node.tunnel_ipv6.map(IpAddr::V6)]
+                    });
+                    keys.extend(ends.flatten().map(Key::Vtep));
+                }
+                _ => {}
+            }
+        }
+        // The blocks of all nodes are shown, not only those that this node's plan speaks of.
+        if self.parts.hub.is_watched(Kind::Block) {
+            for snapshot in [&self.snapshot, new] {
+                let ipam = snapshot.ipam();
+                keys.extend(ipam.routes().map(|route| Key::Block(route.prefix)));
+            }
+        }
+        keys
+    }
+
+    /// Tries again to listen where it was not possible.
+    pub(super) fn listen_again(&mut self) {
+        let plan = self.plan.clone();
+        let trouble = self.listen(&plan);
+        let texts = |trouble: &[v1::Condition]| -> Vec<String> {
+            trouble.iter().map(|one| one.message.clone()).collect()
+        };
+        if texts(&trouble) != texts(&self.trouble) {
+            self.trouble = trouble;
+            self.publish();
+            self.parts.hub.mark([Key::Status]);
+        }
     }
 
     /// Carries out the steps of announcements.
@@ -129,6 +169,16 @@ impl Control {
                 finding.to_string(),
             )
         }));
+        // What was so before has been so since then.
+        let before = self.parts.view.load();
+        for condition in &mut conditions {
+            let is_it = |known: &&v1::Condition| {
+                (&known.r#type, &known.message) == (&condition.r#type, &condition.message)
+            };
+            if let Some(known) = before.conditions.iter().find(is_it) {
+                condition.last_transition = known.last_transition;
+            }
+        }
         self.parts.view.store(Arc::new(View {
             plan: Arc::new(self.plan.clone()),
             snapshot: Arc::clone(&self.snapshot),
@@ -190,7 +240,10 @@ impl Control {
                         "can't listen for BGP on {address}: {error}; neighbours can't connect to this node (another \
                          BGP daemon may run here; --bgp-address and --bgp-port choose another place)"
                     );
-                    error!("{text}");
+                    // Said once: it is tried again and again.
+                    if !self.trouble.iter().any(|known| known.message == text) {
+                        error!("{text}");
+                    }
                     trouble.push(condition("ListenFailed", "BindError".to_owned(), text));
                 }
             }
@@ -267,19 +320,5 @@ fn condition(kind: &str, reason: String, message: String) -> v1::Condition {
         reason,
         message,
         last_transition: Some(std::time::SystemTime::now().into()),
-    }
-}
-
-fn key(subject: &Subject) -> Option<Key> {
-    match subject {
-        Subject::Session(key) => Some(Key::Peer(SocketAddr::new(key.address, key.port))),
-        Subject::Origination(prefix) | Subject::VxlanRoute(prefix) => Some(Key::Block(*prefix)),
-        Subject::Speaker
-        | Subject::Listener
-        | Subject::Export
-        | Subject::Kernel
-        | Subject::VxlanDevice
-        | Subject::VxlanPool(_)
-        | Subject::VxlanNode(_) => None,
     }
 }

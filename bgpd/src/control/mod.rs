@@ -176,6 +176,8 @@ impl Control {
                 .restart
                 .next_deadline(now)
                 .map(|at| self.parts.clock.deadline(at));
+            let listen_again =
+                (!self.trouble.is_empty()).then(|| tokio::time::Instant::now() + LISTEN_AGAIN);
             tokio::select! {
                 () = stop.cancelled() => break,
                 Some(command) = self.commands.recv() => self.command(command).await,
@@ -183,6 +185,7 @@ impl Control {
                 Some(event) = kernel_events.recv() => self.kernel(event).await,
                 () = changed(manifests.as_mut()) => self.read_manifests().await,
                 () = sleep_until(deadline) => {}
+                () = sleep_until(listen_again) => self.listen_again(),
             }
         }
         self.peers.let_go().await;
@@ -191,7 +194,10 @@ impl Control {
     async fn command(&mut self, command: Command) {
         match command {
             Command::Apply(request, answer) => {
-                let result = self.apply(*request).await;
+                let result = match apply::check(&request, &self.parts.scopes) {
+                    Ok(()) => Ok(self.apply(*request).await),
+                    Err(status) => Err(status),
+                };
                 // Whoever asked may have gone; it is done all the same.
                 let _ = answer.send(result);
             }
@@ -201,7 +207,7 @@ impl Control {
 
     fn hear(&mut self, news: PeerNews) {
         let peer = match &news {
-            PeerNews::State { peer, .. }
+            PeerNews::State { peer }
             | PeerNews::Up { peer, .. }
             | PeerNews::EndOfRib { peer, .. }
             | PeerNews::Down { peer } => *peer,
@@ -236,6 +242,7 @@ impl Control {
                 self.parts.hub.mark([Key::Block(prefix), Key::Status]);
             }
             DataplaneEvent::Route { prefix, .. } => self.parts.hub.mark([Key::Route(prefix)]),
+            DataplaneEvent::Vtep { address, .. } => self.parts.hub.mark([Key::Vtep(address)]),
             _ => self.parts.hub.mark([Key::Status]),
         }
     }
@@ -274,6 +281,9 @@ async fn sleep_until(deadline: Option<tokio::time::Instant>) {
         None => std::future::pending().await,
     }
 }
+
+/// An address that BGP could not listen on may come: the interface is set up, the other daemon ends.
+const LISTEN_AGAIN: std::time::Duration = std::time::Duration::from_secs(5);
 
 /// Requests that may wait for the control loop.
 const COMMANDS: usize = 16;

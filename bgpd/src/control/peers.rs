@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use bgp_core::PeerId;
 use bgp_core::policy::Policy;
@@ -38,8 +38,8 @@ struct Entry {
     handle: PeerHandle,
     config: PeerConfig,
     plan: SessionPlan,
-    /// Settings that wait because they would reset the session.
-    parked: Option<SessionPlan>,
+    /// Since when newer settings wait, because they would reset the session.
+    parked_since: Option<SystemTime>,
 }
 
 /// Whether a change may reset sessions.
@@ -134,7 +134,7 @@ impl Peers {
                 handle,
                 config,
                 plan: session.clone(),
-                parked: None,
+                parked_since: None,
             },
         );
     }
@@ -154,10 +154,13 @@ impl Peers {
         for entry in self.entries.values() {
             entry.handle.send(PeerCommand::End(StopReason::Restart));
         }
-        for entry in self.entries.into_values() {
-            // A task that still runs after that long is stuck on a neighbour that does not read.
-            let _ = tokio::time::timeout(LET_GO, entry.handle.ended()).await;
-        }
+        let all_ended = async {
+            for entry in self.entries.values() {
+                entry.handle.ended().await;
+            }
+        };
+        // A task that still runs after that long is stuck on a neighbour that does not read.
+        let _ = tokio::time::timeout(LET_GO, all_ended).await;
     }
 
     /// Who may connect.
@@ -175,9 +178,15 @@ impl Peers {
             id: entry.id,
             handle: entry.handle.clone(),
             plan: entry.plan.clone(),
-            pending_reset: entry.parked.is_some(),
+            pending_reset_since: entry.parked_since,
         };
         self.entries.iter().map(entry).collect()
+    }
+
+    /// Sessions whose new settings wait for a reset.
+    pub(super) fn parked(&self) -> impl Iterator<Item = SessionKey> {
+        let parked = |(_, entry): &(&SessionKey, &Entry)| entry.parked_since.is_some();
+        self.entries.iter().filter(parked).map(|(key, _)| *key)
     }
 
     pub(super) fn ids(&self) -> impl Iterator<Item = PeerId> {
@@ -192,12 +201,12 @@ impl Peers {
 
 impl Entry {
     fn change(&mut self, config: PeerConfig, plan: &SessionPlan, resets: Resets) {
-        self.parked = None;
         if self.config.change_cost(&config) == ChangeCost::SessionReset && resets == Resets::Parked
         {
-            self.parked = Some(plan.clone());
+            self.parked_since.get_or_insert_with(SystemTime::now);
             return;
         }
+        self.parked_since = None;
         self.plan = plan.clone();
         if self.config != config {
             self.config = config.clone();

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::SystemTime;
 
 use bgp_core::PeerId;
 use bgp_wire::RouterId;
@@ -35,8 +36,8 @@ pub(crate) struct PeerEntry {
     pub(crate) id: PeerId,
     pub(crate) handle: PeerHandle,
     pub(crate) plan: SessionPlan,
-    /// New settings wait, since they would reset the session.
-    pub(crate) pending_reset: bool,
+    /// Since when new settings wait, because they would reset the session.
+    pub(crate) pending_reset_since: Option<SystemTime>,
 }
 
 impl View {

@@ -105,7 +105,7 @@ impl Queries {
         Ok(response)
     }
 
-    /// The most specific prefix around `wanted` that the RIB, the overlay or this node's blocks have.
+    /// The most specific prefix around `wanted` that the RIB, the overlay or the cluster's blocks have.
     async fn best_match(&self, wanted: IpNet, vteps: &[v1::Vtep]) -> Option<IpNet> {
         let in_rib = self
             .shards
@@ -117,12 +117,15 @@ impl Queries {
             .filter_map(|prefix| prefix.parse().ok());
         let view = self.view.load_full();
         let own = view.plan.originations.keys().copied();
+        let ipam = view.snapshot.ipam();
+        let of_cluster = ipam.routes().map(|route| route.prefix);
         let around = |prefix: &IpNet| prefix.contains(&wanted);
         in_rib
             .into_iter()
             .flatten()
             .chain(in_overlay)
             .chain(own)
+            .chain(of_cluster)
             .filter(around)
             .max_by_key(IpNet::prefix_len)
     }

@@ -16,20 +16,19 @@ impl Queries {
     /// All peers, in order of their addresses.
     pub(crate) async fn peers(&self) -> Vec<v1::Peer> {
         let view = self.view.load_full();
-        let mut peers = Vec::with_capacity(view.peers.len());
-        for entry in view.peers.iter() {
+        let peer = async |entry: &PeerEntry| {
             // A peer that is being removed may not answer any more.
-            let Some(report) = entry.handle.report().await else {
-                continue;
-            };
+            let report = entry.handle.report().await?;
             let id = entry.id;
             let counts = self
                 .shards
                 .ask_all(move |shard| shard.peer_counts(id))
                 .await;
-            peers.push(self.render_peer(entry, report, &counts));
-        }
-        peers
+            Some(self.render_peer(entry, report, &counts))
+        };
+        // All are asked at once: the answer takes as long as that of the busiest.
+        let peers = futures_util::future::join_all(view.peers.iter().map(peer)).await;
+        peers.into_iter().flatten().collect()
     }
 
     fn render_peer(
@@ -68,32 +67,45 @@ impl Queries {
             last.as_ref().map(|last| last.at)
         };
         let mut conditions = Vec::new();
-        if entry.pending_reset {
-            conditions.push(condition(
+        if let Some(since) = entry.pending_reset_since {
+            let mut pending = condition(
                 "PendingReset",
                 "SessionResetNotAllowed",
                 "new settings wait: they need a session reset, which the last Apply did not allow",
-            ));
+            );
+            pending.last_transition = Some(since.into());
+            conditions.push(pending);
         }
         if let Some(stale) = stale {
             let names: Vec<String> = stale.families.iter().map(ToString::to_string).collect();
-            conditions.push(condition(
+            let mut kept = condition(
                 "Stale",
                 "PeerRestarting",
                 &format!(
                     "routes of {} are kept while the peer restarts (RFC 4724)",
                     names.join(", ")
                 ),
-            ));
+            );
+            kept.last_transition = last.as_ref().map(|last| self.clock.wall(last.at).into());
+            conditions.push(kept);
         }
         if restarting {
-            conditions.push(condition(
+            let mut gathers = condition(
                 "Restarting",
                 "InitialState",
                 "this node has restarted and gathers routes",
-            ));
+            );
+            gathers.last_transition = Some(self.clock.wall(bgp_core::Instant::ZERO).into());
+            conditions.push(gathers);
         }
         let mut families = families(counts);
+        let is_negotiated = |name: &str| {
+            let agreed = negotiated.iter().flat_map(|agreed| &agreed.families);
+            agreed.into_iter().any(|family| family.to_string() == name)
+        };
+        families.retain(|family| {
+            family.received + family.advertised > 0 || is_negotiated(&family.family)
+        });
         for family in &mut families {
             let named = |known: &bgp_wire::Family| known.to_string() == family.family;
             family.end_of_rib_received = end_of_rib_received.iter().any(named);
@@ -186,7 +198,7 @@ fn later(one: Option<LastDown>, other: Option<LastDown>) -> Option<LastDown> {
     }
 }
 
-/// Sums what the shards counted, each for its own prefixes. Families without a route and without a session are left out.
+/// Sums what the shards counted, each for its own prefixes.
 fn families(counts: &[PeerCounts]) -> Vec<v1::PeerFamily> {
     let mut families: Vec<v1::PeerFamily> = Vec::new();
     for (family, counts) in counts.iter().flat_map(|counts| &counts.families) {
