@@ -13,7 +13,7 @@ use bgp_core::session::{
     Lane, Negotiated, Peer, PeerAction, PeerEvent, PeerStatus, SessionState, StopReason,
 };
 use bgp_core::{ConnectionId, Epoch, Outbox, PeerId};
-use bgp_wire::{Family, RefreshSubtype, UpdateMessage};
+use bgp_wire::{Capability, Family, RefreshSubtype, UpdateMessage};
 use tokio::net::TcpStream;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::AbortHandle;
@@ -24,6 +24,7 @@ use super::peer_config::{PeerConfig, rib_peer};
 use super::shard::{Shards, Update};
 use super::socket;
 use crate::clock::Clock;
+use crate::control::EndOfRib;
 
 /// What a peer task is asked to do.
 ///
@@ -69,11 +70,11 @@ pub(crate) struct PeerReport {
 pub(crate) enum PeerNews {
     /// The session's state changed.
     State { peer: PeerId },
-    /// Established; `restarting` when the neighbour itself is restarting (RFC 4724 R bit).
+    /// Established.
     Up {
         peer: PeerId,
         families: Vec<Family>,
-        restarting: bool,
+        marker: EndOfRib,
     },
     /// The neighbour sent all it had.
     EndOfRib { peer: PeerId, family: Family },
@@ -460,14 +461,19 @@ impl PeerTask {
                 },
             ));
         }
-        let restarting = negotiated
-            .graceful_restart
-            .as_ref()
-            .is_some_and(|restart| restart.restarting);
+        let takes_part = negotiated
+            .remote_capabilities
+            .iter()
+            .any(|capability| matches!(capability, Capability::GracefulRestart { .. }));
+        let marker = match &negotiated.graceful_restart {
+            Some(restart) if restart.restarting => EndOfRib::AfterOurs,
+            _ if takes_part => EndOfRib::Promised,
+            _ => EndOfRib::NotPromised,
+        };
         self.tell(PeerNews::Up {
             peer,
             families: negotiated.families.clone(),
-            restarting,
+            marker,
         });
     }
 

@@ -118,11 +118,17 @@ impl Control {
             }
         };
         let changes = self.plan.diff(&outcome.plan);
-        let changes: Vec<v1::PlanChange> = changes
+        let mut changes: Vec<v1::PlanChange> = changes
             .iter()
             .map(|change| self.describe(change, &outcome.plan))
             .chain(self.parked(&changes, &outcome.plan))
             .collect();
+        for change in &mut changes {
+            // A session that is to go does not come back: nothing is there to wait.
+            change.parked = resets == Resets::Parked
+                && change.cost() == v1::Cost::SessionReset
+                && change.action() == v1::Action::Update;
+        }
         let response = v1::ApplyResponse {
             accepted: true,
             problems,
@@ -210,6 +216,7 @@ impl Control {
                     action: v1::Action::Update.into(),
                     cost: v1::Cost::SessionReset.into(),
                     detail: "takes over the settings that wait for a session reset".to_owned(),
+                    parked: false,
                 }
             })
             .collect()
@@ -269,6 +276,7 @@ impl Control {
             }
             .into(),
             detail: text.clone(),
+            parked: false,
         }
     }
 }

@@ -30,6 +30,7 @@ use tracing::info;
 use weft_proto::v1;
 
 pub(crate) use originations::Progress;
+pub(crate) use restart::EndOfRib;
 pub(crate) use view::{PeerEntry, View};
 
 use crate::bgp::listener::{Listener, Neighbours};
@@ -217,8 +218,11 @@ impl Control {
             PeerNews::Up {
                 peer,
                 families,
-                restarting,
-            } => self.restart.up(peer, &families, restarting),
+                marker,
+            } => {
+                let now = self.parts.clock.now();
+                self.restart.up(now, peer, &families, marker);
+            }
             PeerNews::EndOfRib { peer, family } => self.restart.end_of_rib(peer, family),
             PeerNews::Down { peer } => self.restart.down(peer),
         }

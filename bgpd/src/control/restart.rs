@@ -25,8 +25,21 @@ enum Progress {
     Absent,
     /// Established; these families have not ended their initial routes.
     Sending(BTreeSet<Family>),
+    /// Established at that time, and these families have not ended their initial routes; but the peer may never say so.
+    Unmarked(Instant, BTreeSet<Family>),
     /// All there is to be had from this peer is in.
     Done,
+}
+
+/// Whether a peer will mark the end of its initial routes.
+#[derive(Copy, Clone, Debug, Eq, PartialEq)]
+pub(crate) enum EndOfRib {
+    /// It takes part in graceful restart (RFC 4724 section 2).
+    Promised,
+    /// It does not. Some mark it all the same.
+    NotPromised,
+    /// It is restarting itself, and waits for ours.
+    AfterOurs,
 }
 
 impl Restart {
@@ -49,20 +62,21 @@ impl Restart {
         }
     }
 
-    pub(crate) fn up(&mut self, peer: PeerId, families: &[Family], restarting: bool) {
+    pub(crate) fn up(&mut self, now: Instant, peer: PeerId, families: &[Family], marker: EndOfRib) {
         if let Some(progress) = self.peers.get_mut(&peer) {
-            // Two restarting speakers that wait for each other would wait for ever.
-            *progress = if restarting || families.is_empty() {
-                Progress::Done
-            } else {
-                Progress::Sending(families.iter().copied().collect())
+            let families: BTreeSet<Family> = families.iter().copied().collect();
+            *progress = match marker {
+                _ if families.is_empty() => Progress::Done,
+                EndOfRib::AfterOurs => Progress::Done,
+                EndOfRib::Promised => Progress::Sending(families),
+                EndOfRib::NotPromised => Progress::Unmarked(now, families),
             };
         }
     }
 
     pub(crate) fn end_of_rib(&mut self, peer: PeerId, family: Family) {
         if let Some(progress) = self.peers.get_mut(&peer)
-            && let Progress::Sending(families) = progress
+            && let Progress::Sending(families) | Progress::Unmarked(_, families) = progress
         {
             families.remove(&family);
             if families.is_empty() {
@@ -72,7 +86,9 @@ impl Restart {
     }
 
     pub(crate) fn down(&mut self, peer: PeerId) {
-        if let Some(progress @ Progress::Sending(_)) = self.peers.get_mut(&peer) {
+        if let Some(progress @ (Progress::Sending(_) | Progress::Unmarked(..))) =
+            self.peers.get_mut(&peer)
+        {
             *progress = Progress::Absent;
         }
     }
@@ -99,10 +115,16 @@ impl Restart {
     /// When to look again even if nothing happens.
     pub(crate) fn next_deadline(&self, now: Instant) -> Option<Instant> {
         let configured_at = self.configured_at.filter(|_| !self.complete)?;
+        let unmarked = self.peers.values().filter_map(|progress| match progress {
+            Progress::Unmarked(since, _) => Some(*since + WAIT_FOR_UNMARKED),
+            _ => None,
+        });
         [WAIT_FOR_ABSENT, WAIT_FOR_SENDING]
             .into_iter()
             .map(|wait| configured_at + wait)
-            .find(|deadline| *deadline > now)
+            .chain(unmarked)
+            .filter(|deadline| *deadline > now)
+            .min()
     }
 
     fn is_complete(&self, now: Instant) -> bool {
@@ -114,12 +136,16 @@ impl Restart {
             Progress::Done => true,
             Progress::Absent => waited >= WAIT_FOR_ABSENT,
             Progress::Sending(_) => waited >= WAIT_FOR_SENDING,
+            Progress::Unmarked(since, _) => now.saturating_since(*since) >= WAIT_FOR_UNMARKED,
         })
     }
 }
 
 /// A reachable peer is up well within three connect retries of 5 seconds.
 const WAIT_FOR_ABSENT: Duration = Duration::from_secs(15);
+
+/// A peer without graceful restart sends what it has at once, but need not say when that is all.
+const WAIT_FOR_UNMARKED: Duration = Duration::from_secs(5);
 
 /// A peer that is up may send a full table first.
 const WAIT_FOR_SENDING: Duration = Duration::from_secs(120);
@@ -150,8 +176,8 @@ mod tests {
     fn every_family_of_every_reachable_peer_is_waited_for() {
         let mut restart = Restart::new();
         restart.configured(at(0), [A, B]);
-        restart.up(A, &[V4, V6], false);
-        restart.up(B, &[V4], false);
+        restart.up(at(0), A, &[V4, V6], EndOfRib::Promised);
+        restart.up(at(0), B, &[V4], EndOfRib::Promised);
         restart.end_of_rib(A, V4);
         restart.end_of_rib(B, V4);
         assert!(!restart.completes(at(1)));
@@ -172,15 +198,27 @@ mod tests {
     fn restarting_peers_do_not_wait_for_each_other() {
         let mut restart = Restart::new();
         restart.configured(at(0), [A]);
-        restart.up(A, &[V4], true);
+        restart.up(at(0), A, &[V4], EndOfRib::AfterOurs);
         assert!(restart.completes(at(0)));
+    }
+
+    #[test]
+    fn a_peer_that_need_not_mark_the_end_is_waited_for_a_moment() {
+        let mut restart = Restart::new();
+        restart.configured(at(0), [A, B]);
+        restart.up(at(2), A, &[V4], EndOfRib::NotPromised);
+        restart.up(at(3), B, &[V4], EndOfRib::NotPromised);
+        restart.end_of_rib(B, V4);
+        assert!(!restart.completes(at(6)));
+        assert_eq!(restart.next_deadline(at(6)), Some(at(7)));
+        assert!(restart.completes(at(7)));
     }
 
     #[test]
     fn a_peer_that_goes_down_while_sending_is_absent_again() {
         let mut restart = Restart::new();
         restart.configured(at(0), [A]);
-        restart.up(A, &[V4], false);
+        restart.up(at(0), A, &[V4], EndOfRib::Promised);
         restart.down(A);
         assert!(!restart.completes(at(1)));
         assert!(restart.completes(at(15)));

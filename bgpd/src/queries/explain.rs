@@ -1,6 +1,6 @@
 //! Explain: one prefix or address, from the paths that BGP has to the entry that the kernel uses.
 
-use bgp_core::rib::{AdvertisementView, Explanation, PathState};
+use bgp_core::rib::{AdvertisementView, Explanation, PathState, PathView};
 use ipnet::IpNet;
 use tonic::Status;
 use weft_proto::v1;
@@ -42,21 +42,27 @@ impl Queries {
                 fib: _,
                 advertisements,
             } = explanation;
-            response.summary.push(
-                match paths
-                    .iter()
-                    .filter(|path| !matches!(path.state, PathState::Unusable(_)))
-                    .count()
-                {
-                    0 if paths.is_empty() => format!("no neighbour announces {prefix}"),
-                    0 => format!("{} path(s), none of them usable", paths.len()),
-                    usable => format!("{} path(s), {usable} usable", paths.len()),
-                },
-            );
+            let is_usable = |path: &&PathView| !matches!(path.state, PathState::Unusable(_));
+            let usable = paths.iter().filter(is_usable).count();
+            let is_own = paths.iter().any(|path| path.peer.is_none());
+            response.summary.push(match (paths.len(), usable) {
+                (0, _) => format!("no neighbour announces {prefix}"),
+                (1, 1) if is_own => "this node announces it, nobody else does".to_owned(),
+                (1, 1) => "one path, and it is usable".to_owned(),
+                (1, _) => "one path, which can't be used".to_owned(),
+                (all, 0) => format!("{all} paths, none of them usable"),
+                (all, usable) => format!("{all} paths, {usable} of them usable"),
+            });
             response.paths = paths
                 .into_iter()
                 .map(|path| render_path(path, &names))
                 .collect();
+            for best in response.paths.iter_mut().filter(|path| path.best) {
+                best.reason = match usable {
+                    1 => "the only usable path".to_owned(),
+                    _ => "the others say at which step they lost".to_owned(),
+                };
+            }
             response.advertised = advertisements
                 .into_iter()
                 .map(|told| render_told(told, &names))

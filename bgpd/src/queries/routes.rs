@@ -217,7 +217,11 @@ pub(super) fn render_path(path: PathView, names: &PeerNames) -> v1::Path {
         best: state == PathState::Best,
         multipath: matches!(state, PathState::Multipath(_)),
         stale,
-        reason: state.to_string(),
+        // The others say what they lack.
+        reason: match state {
+            PathState::Best => String::new(),
+            _ => state.to_string(),
+        },
         usable: !matches!(state, PathState::Unusable(_)),
     }
 }
