@@ -325,6 +325,11 @@ fn prefix(id: &str) -> String {
     format!("weft-{id}-")
 }
 
+/// The id of the first sandbox of the harness with this process ID.
+pub fn id_of(harness: u32) -> String {
+    base36(harness)
+}
+
 fn base36(mut number: u32) -> String {
     let mut digits = Vec::new();
     loop {

@@ -43,6 +43,9 @@ impl Network {
         };
 
         network.lay_cables(plan)?;
+        if plan.nodes.len() > NEIGHBOURS_LEARNED {
+            network.set_neighbours(plan)?;
+        }
         network.set_up_tor()?;
         for node in &plan.nodes {
             network.set_up_node(node)?;
@@ -88,6 +91,33 @@ impl Network {
             .stdin(pod_cables)
             .run()
             .map(drop)
+    }
+
+    /// Tells everybody on the underlay where everybody else is.
+    ///
+    /// All namespaces share one table of neighbours, which takes 1024 that are learned, and any number that are set.
+    fn set_neighbours(&self, plan: &Plan) -> Result<()> {
+        let mut members = vec![(&self.tor, TOR_V4, TOR_V6)];
+        for node in &plan.nodes {
+            members.push((self.netns(&node.name)?, node.ipv4, node.ipv6));
+        }
+        let mut lines = Vec::new();
+        for (netns, ipv4, ipv6) in &members {
+            let link = netns.link("eth0")?.context("eth0 was just made")?;
+            let mac = link.mac.context("eth0 has a MAC address")?;
+            lines.push([
+                format!("neigh replace {ipv4} lladdr {mac} dev eth0 nud permanent"),
+                format!("neigh replace {ipv6} lladdr {mac} dev eth0 nud permanent"),
+            ]);
+        }
+        for (member, (netns, ..)) in members.iter().enumerate() {
+            let others = lines
+                .iter()
+                .enumerate()
+                .filter(|(other, _)| *other != member);
+            netns.ip(others.flat_map(|(_, lines)| lines.clone()))?;
+        }
+        Ok(())
     }
 
     fn set_up_tor(&self) -> Result<()> {
@@ -146,6 +176,9 @@ impl Network {
         self.netns(&pod.name)?.ip(lines)
     }
 }
+
+/// Up to so many nodes find each other by ARP and neighbour discovery.
+const NEIGHBOURS_LEARNED: usize = 16;
 
 /// What Calico gives to every pod as its gateway; the node's end of the cable has its MAC.
 const GATEWAY_V4: &str = "169.254.1.1";
