@@ -99,21 +99,26 @@ impl Plan {
         } = self;
         let mut changes = Vec::new();
 
+        // RFC 4271 section 4.2: AS and identifier are the same on every session, so all are opened again.
+        let all_again = if sessions.is_empty() {
+            Cost::None
+        } else {
+            Cost::SessionReset
+        };
         let mut speaker = Difference::default();
-        speaker.field("node", Cost::SessionReset, node, &new.node);
-        speaker.field("AS", Cost::SessionReset, asn, &new.asn);
-        // RFC 4271 section 4.2: the identifier is the same on every session, so all are opened again.
-        speaker.debug("router ID", Cost::SessionReset, router_id, &new.router_id);
-        speaker.debug("cluster ID", Cost::SoftIn, cluster_id, &new.cluster_id);
+        speaker.field("node", all_again, node, &new.node);
+        speaker.field("AS", all_again, asn, &new.asn);
+        speaker.optional("router ID", all_again, router_id, &new.router_id);
+        speaker.optional("cluster ID", Cost::SoftIn, cluster_id, &new.cluster_id);
         let NodeAddresses { ipv4, ipv6 } = node_addresses;
         // Sessions name their source address themselves; the subnet decides what VXLAN sends without a tunnel.
-        speaker.debug(
+        speaker.optional(
             "IPv4 address",
             Cost::Dataplane,
             ipv4,
             &new.node_addresses.ipv4,
         );
-        speaker.debug(
+        speaker.optional(
             "IPv6 address",
             Cost::Dataplane,
             ipv6,
@@ -213,7 +218,7 @@ fn diff_session(old: &SessionPlan, new: &SessionPlan) -> Difference {
         reflector_client,
         &new.reflector_client,
     );
-    difference.debug(
+    difference.optional(
         "source address",
         Cost::SessionReset,
         source_address,
@@ -248,7 +253,7 @@ fn diff_session(old: &SessionPlan, new: &SessionPlan) -> Difference {
         &new.allow_own_asn,
     );
     // RFC 5082 section 3: packets in flight would be dropped on one side before the other has changed.
-    difference.debug(
+    difference.optional(
         "TTL security",
         Cost::SessionReset,
         ttl_security,
@@ -269,7 +274,7 @@ fn diff_origination(old: &OriginationPlan, new: &OriginationPlan) -> Difference 
     let mut difference = Difference::default();
     difference.debug("kind", Cost::None, kind, &new.kind);
     difference.field("blackhole", Cost::Dataplane, blackhole, &new.blackhole);
-    difference.debug("pool", Cost::None, pool, &new.pool);
+    difference.optional("pool", Cost::None, pool, &new.pool);
     difference.field("exported", Cost::SoftOut, exported, &new.exported);
     difference
 }
@@ -381,6 +386,23 @@ impl Difference {
     fn field<T: PartialEq + fmt::Display>(&mut self, name: &str, cost: Cost, old: &T, new: &T) {
         if old != new {
             self.note(cost, format!("{name} {old} -> {new}"));
+        }
+    }
+
+    fn optional<T: PartialEq + fmt::Display>(
+        &mut self,
+        name: &str,
+        cost: Cost,
+        old: &Option<T>,
+        new: &Option<T>,
+    ) {
+        let show = |value: &Option<T>| {
+            value
+                .as_ref()
+                .map_or_else(|| "none".to_owned(), T::to_string)
+        };
+        if old != new {
+            self.note(cost, format!("{name} {} -> {}", show(old), show(new)));
         }
     }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::{object, planned, snapshot};
 use crate::Snapshot;
 use crate::model::{NextHopMode, ObjectKey};
-use crate::plan::{Action, Cost, Family, PlanChange, SessionKind, SessionPlan, Subject};
+use crate::plan::{Action, Cost, Family, Plan, PlanChange, SessionKind, SessionPlan, Subject};
 
 const CLUSTER: &str = "
     Node a {bgp: {ipv4Address: 10.0.0.1/24}, ipv4VXLANTunnelAddr: 10.2.0.1}
@@ -212,9 +212,20 @@ fn the_speakers_own_fields_have_their_cost() {
     assert_eq!(
         texts,
         [
-            "update speaker (cost: session reset): AS 64512 -> 64513, router ID Some(10.0.0.1) -> None, \
-          cluster ID None -> Some(244.0.0.1), IPv4 address Some(10.0.0.1/24) -> None, \
+            "update speaker (cost: session reset): AS 64512 -> 64513, router ID 10.0.0.1 -> none, \
+          cluster ID none -> 244.0.0.1, IPv4 address 10.0.0.1/24 -> none, \
           IPv4 route priority 1024 -> 1"
         ]
+    );
+
+    let without_sessions = |mut plan: Plan| {
+        plan.sessions.clear();
+        plan
+    };
+    let (old, new) = (without_sessions(old), without_sessions(new));
+    assert_eq!(
+        old.diff(&new)[0].cost,
+        Cost::SoftIn,
+        "no session is there to be reset"
     );
 }
