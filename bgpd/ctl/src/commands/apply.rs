@@ -136,7 +136,7 @@ fn consequences(changes: &[PlanChange]) -> Table {
     for change in changes {
         let name = format!("{} {}", change.kind, change.what);
         if let Some(marked) = marked(change.action(), &name) {
-            table.row([marked, cost(change.cost()), change.detail.as_str().into()]);
+            table.row([marked, cost(change), change.detail.as_str().into()]);
         }
     }
     table
@@ -152,14 +152,21 @@ fn marked(action: Action, name: &str) -> Option<Cell> {
     }
 }
 
-fn cost(cost: Cost) -> Cell {
-    match cost {
-        Cost::Unspecified => "".into(),
-        Cost::None => "no cost".into(),
-        Cost::SoftOut => "announces anew".into(),
-        Cost::SoftIn => "evaluates anew".into(),
-        Cost::Dataplane => "replaces in place".into(),
-        Cost::SessionReset => Cell::new("resets the session", Tone::Bad),
+fn cost(change: &PlanChange) -> Cell {
+    match (change.cost(), change.action()) {
+        (Cost::Unspecified, _) => "".into(),
+        (Cost::None, _) => "no cost".into(),
+        (Cost::SoftOut, _) => "announces anew".into(),
+        (Cost::SoftIn, _) => "evaluates anew".into(),
+        (Cost::Dataplane, _) => "replaces in place".into(),
+        (Cost::SessionReset, _) if change.parked => {
+            Cell::new("waits, needs a session reset", Tone::Notice)
+        }
+        (Cost::SessionReset, Action::Delete) => Cell::new("ends the session", Tone::Bad),
+        (Cost::SessionReset, _) if change.kind == "speaker" => {
+            Cell::new("resets all sessions", Tone::Bad)
+        }
+        (Cost::SessionReset, _) => Cell::new("resets the session", Tone::Bad),
     }
 }
 

@@ -69,7 +69,7 @@ fn title(explanation: &ExplainResponse) -> Cell {
 
 fn path_line(path: &Path) -> Cell {
     let way = match (path.peer_name.as_str(), path.peer.as_str()) {
-        ("", "") => "this node's own".to_owned(),
+        (_, "") => "this node's own".to_owned(),
         ("", address) => format!("via {} from {address}", paths::next_hops(path)),
         (name, address) => format!("via {} from {name} ({address})", paths::next_hops(path)),
     };

@@ -15,6 +15,10 @@ pub(crate) fn down_reason(down: &LastDown) -> String {
         (0, "") => format!("{by}no reason given"),
         (0, text) => format!("{by}{text}"),
         (code, "") => format!("{by}{}", words(code, down.subcode)),
+        // The text says the code itself.
+        (code, text) if code_words(code).is_some_and(|error| text.starts_with(error)) => {
+            format!("{by}{text}")
+        }
         (code, text) => format!("{by}{} \"{text}\"", words(code, down.subcode)),
     }
 }
