@@ -65,46 +65,27 @@ impl Socket {
                     break;
                 }
                 count += 1;
-                let is_last = count == rest.len();
-                // Only the last one is acknowledged when it goes well. Any that does not is answered all the same.
-                self.append(message, *flags, is_last, &mut bytes);
+                self.append(message, *flags, &mut bytes);
             }
             let (batch, next) = rest.split_at(count);
-            if !next.is_empty() {
-                self.acknowledge_last(&mut bytes, batch.len(), first);
-            }
+            // Only the last one is answered when it goes well. Any that does not is answered all the same.
+            acknowledge_last(&mut bytes, batch.len());
             results.extend(self.exchange(&bytes, first, batch.len()));
             rest = next;
         }
         results
     }
 
-    fn append(
-        &mut self,
-        message: &RouteNetlinkMessage,
-        flags: u16,
-        acknowledge: bool,
-        bytes: &mut Vec<u8>,
-    ) {
+    fn append(&mut self, message: &RouteNetlinkMessage, flags: u16, bytes: &mut Vec<u8>) {
         self.sequence = self.sequence.wrapping_add(1);
         let mut message = NetlinkMessage::from(message.clone());
-        message.header.flags = NLM_F_REQUEST | flags | if acknowledge { NLM_F_ACK } else { 0 };
+        message.header.flags = NLM_F_REQUEST | flags;
         message.header.sequence_number = self.sequence;
         message.finalize();
         let start = bytes.len();
         // Messages are aligned to 4 bytes.
         bytes.resize(start + message.buffer_len().next_multiple_of(4), 0);
         message.serialize(&mut bytes[start..]);
-    }
-
-    /// Sets the flag in the header of the last message of a batch.
-    fn acknowledge_last(&self, bytes: &mut [u8], count: usize, _first: u32) {
-        let mut start = 0;
-        for _ in 1..count {
-            start += message_length(&bytes[start..]).next_multiple_of(4);
-        }
-        let flags = u16::from_ne_bytes([bytes[start + 6], bytes[start + 7]]) | NLM_F_ACK;
-        bytes[start + 6..start + 8].copy_from_slice(&flags.to_ne_bytes());
     }
 
     /// Sends a batch and reads its answers. The kernel has carried it out when `send` returns, all answers are there.
@@ -196,6 +177,17 @@ impl Socket {
             }
         }
     }
+}
+
+/// Asks for an answer to the last message of a batch.
+fn acknowledge_last(bytes: &mut [u8], count: usize) {
+    let mut start = 0;
+    for _ in 1..count {
+        start += message_length(&bytes[start..]).next_multiple_of(4);
+    }
+    // Length (4 octets), type (2), flags (2).
+    let flags = u16::from_ne_bytes([bytes[start + 6], bytes[start + 7]]) | NLM_F_ACK;
+    bytes[start + 6..start + 8].copy_from_slice(&flags.to_ne_bytes());
 }
 
 /// A larger receive buffer, as far as the process may.

@@ -1,6 +1,8 @@
 //! One VXLAN device with its address, neighbours and FDB entries. Its routes are with all others.
 
-use std::collections::BTreeMap;
+mod status;
+
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 use std::time::Instant;
 
@@ -11,9 +13,7 @@ use super::host_model::HostModel;
 use super::outbox::Outbox;
 use super::retry::{Pauses, Refused};
 use crate::object::{DeviceSpec, Entries, Link, Operation, Refusal, VxlanLink};
-use crate::{
-    DEVICE_ALIAS, DataplaneEvent, DeviceStatus, EntryState, KernelError, TunnelStatus, VtepStatus,
-};
+use crate::{DEVICE_ALIAS, DataplaneEvent, KernelError};
 
 #[derive(Debug)]
 pub(super) struct TunnelState {
@@ -337,8 +337,7 @@ impl TunnelState {
                 });
             }
         }
-        let in_use: std::collections::BTreeSet<MacAddr> =
-            self.wanted.vteps.values().map(|vtep| vtep.mac).collect();
+        let in_use: BTreeSet<MacAddr> = self.wanted.vteps.values().map(|vtep| vtep.mac).collect();
         for (mac, underlay) in &actual.fdb {
             if !in_use.contains(mac) {
                 removals.push(Operation::RemoveFdb {
@@ -447,83 +446,6 @@ impl TunnelState {
             device: self.wanted.device.clone(),
             problem: self.problem.clone(),
         });
-    }
-
-    pub(super) fn status(&self, host: &HostModel) -> TunnelStatus {
-        let Tunnel {
-            device,
-            family,
-            vni,
-            port,
-            local,
-            tunnel_address,
-            mac,
-            mtu: _,
-            vteps,
-            routes,
-        } = &self.wanted;
-        TunnelStatus {
-            device: device.clone(),
-            family: *family,
-            vni: *vni,
-            port: *port,
-            local: *local,
-            tunnel_address: *tunnel_address,
-            mac: *mac,
-            state: host.link_named(device).map(|link| DeviceStatus {
-                ifindex: link.ifindex,
-                mtu: link.mtu,
-                up: link.up,
-            }),
-            parent: host.owner(*local).map(|link| link.name.clone()),
-            problem: self.problem.clone(),
-            vteps: self.vtep_statuses(vteps),
-            routes: routes.len(),
-            drift_repaired: self.drift,
-            foreign: self.foreign.clone(),
-        }
-    }
-
-    fn vtep_statuses(&self, vteps: &BTreeMap<IpAddr, Vtep>) -> BTreeMap<IpAddr, VtepStatus> {
-        let mut behind: BTreeMap<IpAddr, Vec<IpNet>> = BTreeMap::new();
-        for (prefix, route) in &self.wanted.routes {
-            let address = match route {
-                vxlan::TunnelRoute::Via(address) => *address,
-                vxlan::TunnelRoute::Vtep => prefix.addr(),
-                vxlan::TunnelRoute::SameSubnet(_) => continue,
-            };
-            behind.entry(address).or_default().push(*prefix);
-        }
-        vteps
-            .iter()
-            .map(|(address, vtep)| {
-                let Vtep {
-                    node,
-                    mac,
-                    underlay,
-                } = vtep;
-                let actual = self.actual.as_ref();
-                let neighbour = actual.is_some_and(|a| a.neighbours.get(address) == Some(mac));
-                let fdb = actual.is_some_and(|actual| actual.fdb.get(mac) == Some(underlay));
-                let status = VtepStatus {
-                    node: node.clone(),
-                    mac: *mac,
-                    underlay: *underlay,
-                    neighbour: self.entry_state(neighbour, &ObjectKey::Neighbour(*address)),
-                    fdb: self.entry_state(fdb, &ObjectKey::Fdb(*mac)),
-                    prefixes: behind.remove(address).unwrap_or_default(),
-                };
-                (*address, status)
-            })
-            .collect()
-    }
-
-    fn entry_state(&self, installed: bool, key: &ObjectKey) -> EntryState {
-        match self.refused.error(key) {
-            _ if installed => EntryState::Installed,
-            Some(error) => EntryState::Failed(error.clone()),
-            None => EntryState::Pending,
-        }
     }
 }
 
