@@ -100,14 +100,7 @@ pub(super) fn attributes(path: &Path) -> String {
 
 /// The kernel's entry in words.
 pub(super) fn kernel(route: &KernelRoute) -> String {
-    let mut words = Vec::new();
-    if !route.next_hops.is_empty() {
-        words.push(format!("via {}", route.next_hops.join(" and ")));
-    }
-    if !route.device.is_empty() {
-        words.push(format!("dev {}", route.device));
-    }
-    let way = words.join(" ");
+    let way = route.next_hops.join(" and ");
     let state = match (route.error.as_str(), route.installed) {
         ("", true) => "installed",
         ("", false) => "not installed yet",
