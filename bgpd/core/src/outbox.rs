@@ -12,7 +12,9 @@ impl<A> Outbox<A> {
     /// An empty outbox.
     #[must_use]
     pub const fn new() -> Self {
-        Self { actions: Vec::new() }
+        Self {
+            actions: Vec::new(),
+        }
     }
 
     /// Appends one action.

@@ -72,21 +72,25 @@ impl Condition {
             Self::Source(source) => source.takes(route.source),
             Self::Session(session) => *session == route.session,
             Self::Community(community) => attributes.communities.binary_search(community).is_ok(),
-            Self::LargeCommunity(community) => attributes.large_communities.binary_search(community).is_ok(),
-            Self::ExtendedCommunity(community) => {
-                attributes.extended_communities.binary_search(community).is_ok()
-            }
+            Self::LargeCommunity(community) => attributes
+                .large_communities
+                .binary_search(community)
+                .is_ok(),
+            Self::ExtendedCommunity(community) => attributes
+                .extended_communities
+                .binary_search(community)
+                .is_ok(),
             Self::AsPathStartsWith(asns) => attributes.as_path.starts_with(asns),
             Self::AsPathContains(asn) => attributes.as_path.contains(*asn),
-            Self::NextHopIn(set) => {
-                route.next_hop.is_some_and(|address| set.contains(IpNet::from(address)))
-            }
-            Self::LocalPref(compare, value) => {
-                attributes.local_pref.is_some_and(|actual| compare.holds(actual, *value))
-            }
-            Self::Med(compare, value) => {
-                attributes.med.is_some_and(|actual| compare.holds(actual, *value))
-            }
+            Self::NextHopIn(set) => route
+                .next_hop
+                .is_some_and(|address| set.contains(IpNet::from(address))),
+            Self::LocalPref(compare, value) => attributes
+                .local_pref
+                .is_some_and(|actual| compare.holds(actual, *value)),
+            Self::Med(compare, value) => attributes
+                .med
+                .is_some_and(|actual| compare.holds(actual, *value)),
             Self::Not(condition) => !condition.holds(route),
         }
     }

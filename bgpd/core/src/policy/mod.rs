@@ -22,9 +22,7 @@ mod tests;
 use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher, Hash, Hasher};
 use std::net::IpAddr;
 
-use bgp_wire::{
-    AsPath, Attributes, Community, ExtendedCommunity, LargeCommunity, SessionType,
-};
+use bgp_wire::{AsPath, Attributes, Community, ExtendedCommunity, LargeCommunity, SessionType};
 use ipnet::IpNet;
 use smallvec::SmallVec;
 
@@ -127,7 +125,11 @@ impl Policy {
         // The keys are fixed, so that a fingerprint never differs between two runs.
         let mut hasher = BuildHasherDefault::<DefaultHasher>::default().build_hasher();
         (&terms, default).hash(&mut hasher);
-        Self { terms, default, fingerprint: hasher.finish() }
+        Self {
+            terms,
+            default,
+            fingerprint: hasher.finish(),
+        }
     }
 
     /// Everything passes, unchanged.
@@ -167,27 +169,52 @@ impl Policy {
     #[must_use]
     pub fn evaluate(&self, route: &PolicyRoute<'_>) -> Outcome {
         let mut edits = Edits::new();
-        let mut seen = Seen { edited: None, next_hop: route.next_hop, done: 0 };
+        let mut seen = Seen {
+            edited: None,
+            next_hop: route.next_hop,
+            done: 0,
+        };
         for (number, term) in (0..=u16::MAX).zip(&self.terms) {
             if !term.conditions.is_empty() && edits.len() > seen.done && term.reads_attributes() {
                 self.catch_up(&edits, route, &mut seen);
             }
-            let attributes = seen.edited.as_deref().map_or(route.attributes, AttributesView::from);
-            let view = PolicyRoute { attributes, next_hop: seen.next_hop, ..*route };
-            if !term.conditions.iter().all(|condition| condition.holds(&view)) {
+            let attributes = seen
+                .edited
+                .as_deref()
+                .map_or(route.attributes, AttributesView::from);
+            let view = PolicyRoute {
+                attributes,
+                next_hop: seen.next_hop,
+                ..*route
+            };
+            if !term
+                .conditions
+                .iter()
+                .all(|condition| condition.holds(&view))
+            {
                 continue;
             }
             if !term.edits.is_empty() && term.verdict != Verdict::Reject {
                 edits.push(number);
             }
             match term.verdict {
-                Verdict::Accept => return Outcome { accepted: true, term: Some(number), edits },
+                Verdict::Accept => {
+                    return Outcome {
+                        accepted: true,
+                        term: Some(number),
+                        edits,
+                    };
+                }
                 Verdict::Reject => return Outcome::rejected(Some(number)),
                 Verdict::Next => {}
             }
         }
         match self.default {
-            Verdict::Accept => Outcome { accepted: true, term: None, edits },
+            Verdict::Accept => Outcome {
+                accepted: true,
+                term: None,
+                edits,
+            },
             Verdict::Reject | Verdict::Next => Outcome::rejected(None),
         }
     }
@@ -202,13 +229,15 @@ impl Policy {
     /// True when MED is among what these edits set: then it is meant for the neighbour (RFC 4271 section 5.1.4).
     #[must_use]
     pub fn sets_med(&self, edits: &Edits) -> bool {
-        self.edits(edits).any(|edit| matches!(edit, Edit::SetMed(_)))
+        self.edits(edits)
+            .any(|edit| matches!(edit, Edit::SetMed(_)))
     }
 
     /// True when the next hop is among what these edits set.
     #[must_use]
     pub fn sets_next_hop(&self, edits: &Edits) -> bool {
-        self.edits(edits).any(|edit| matches!(edit, Edit::SetNextHop(_)))
+        self.edits(edits)
+            .any(|edit| matches!(edit, Edit::SetNextHop(_)))
     }
 
     fn edits<'a>(&'a self, edits: &'a [u16]) -> impl Iterator<Item = &'a Edit> {
@@ -219,7 +248,9 @@ impl Policy {
     }
 
     fn catch_up(&self, edits: &Edits, route: &PolicyRoute<'_>, seen: &mut Seen) {
-        let attributes = seen.edited.get_or_insert_with(|| Box::new(route.attributes.to_owned()));
+        let attributes = seen
+            .edited
+            .get_or_insert_with(|| Box::new(route.attributes.to_owned()));
         for edit in self.edits(&edits[seen.done..]) {
             edit.apply(attributes, &mut seen.next_hop);
         }
@@ -272,15 +303,25 @@ impl Term {
 
 impl Outcome {
     fn rejected(term: Option<u16>) -> Self {
-        Self { accepted: false, term, edits: Edits::new() }
+        Self {
+            accepted: false,
+            term,
+            edits: Edits::new(),
+        }
     }
 }
 
 impl PartialEq for Policy {
     fn eq(&self, other: &Self) -> bool {
-        let Self { terms, default, fingerprint } = self;
+        let Self {
+            terms,
+            default,
+            fingerprint,
+        } = self;
         std::ptr::eq(self, other)
-            || *fingerprint == other.fingerprint && *default == other.default && *terms == other.terms
+            || *fingerprint == other.fingerprint
+                && *default == other.default
+                && *terms == other.terms
     }
 }
 

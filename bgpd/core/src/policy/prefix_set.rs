@@ -18,7 +18,11 @@ impl PrefixRule {
     #[must_use]
     pub fn exact(network: IpNet) -> Self {
         let length = network.prefix_len();
-        Self { network: network.trunc(), shortest: length, longest: length }
+        Self {
+            network: network.trunc(),
+            shortest: length,
+            longest: length,
+        }
     }
 
     /// The network and everything inside it.
@@ -75,7 +79,11 @@ impl PrefixSet {
             lengths.dedup();
             lengths
         };
-        Self { v4_lengths: lengths(true), v6_lengths: lengths(false), rules }
+        Self {
+            v4_lengths: lengths(true),
+            v6_lengths: lengths(false),
+            rules,
+        }
     }
 
     /// True when a rule covers the prefix and takes its length.
@@ -130,7 +138,12 @@ mod tests {
     fn rules_take_the_lengths_they_say() {
         for (network, inside, deeper, outside) in [
             ("10.0.0.0/16", "10.0.1.0/24", "10.0.1.0/26", "10.1.0.0/24"),
-            ("2001:db8::/32", "2001:db8:1::/48", "2001:db8:1::/64", "2001:db9::/48"),
+            (
+                "2001:db8::/32",
+                "2001:db8:1::/48",
+                "2001:db8:1::/64",
+                "2001:db9::/48",
+            ),
         ] {
             let (network, inside, deeper, outside) =
                 (net(network), net(inside), net(deeper), net(outside));
@@ -138,8 +151,11 @@ mod tests {
             assert!(exact.contains(network) && !exact.contains(inside));
             let longer = PrefixSet::new([PrefixRule::or_longer(network)]);
             assert!(longer.contains(network) && longer.contains(deeper));
-            let range =
-                PrefixSet::new([PrefixRule::range(network, inside.prefix_len(), inside.prefix_len())]);
+            let range = PrefixSet::new([PrefixRule::range(
+                network,
+                inside.prefix_len(),
+                inside.prefix_len(),
+            )]);
             assert!(range.contains(inside));
             assert!(!range.contains(network) && !range.contains(deeper));
             for set in [exact, longer, range] {

@@ -17,7 +17,11 @@ fn net(text: &str) -> IpNet {
 /// The same route once in each family.
 fn in_both_families() -> [(Family, IpNet, IpAddr); 2] {
     [
-        (Family::IPV4_UNICAST, net("10.1.2.0/24"), Ipv4Addr::new(192, 0, 2, 1).into()),
+        (
+            Family::IPV4_UNICAST,
+            net("10.1.2.0/24"),
+            Ipv4Addr::new(192, 0, 2, 1).into(),
+        ),
         (
             Family::IPV6_UNICAST,
             net("2001:db8:1:2::/64"),
@@ -48,7 +52,12 @@ fn route(attributes: &Attributes, prefix: IpNet, next_hop: IpAddr) -> PolicyRout
 }
 
 fn term(conditions: Vec<Condition>, edits: Vec<Edit>, verdict: Verdict) -> Term {
-    Term { name: "test".to_owned(), conditions, edits, verdict }
+    Term {
+        name: "test".to_owned(),
+        conditions,
+        edits,
+        verdict,
+    }
 }
 
 #[test]
@@ -62,7 +71,9 @@ fn each_condition_holds_for_what_it_names_and_nothing_else() {
             .map(|(other, ..)| other)
             .expect("two families");
         let set = |rule| Arc::new(PrefixSet::new([rule]));
-        let around = set(PrefixRule::or_longer(prefix.supernet().expect("not the default route")));
+        let around = set(PrefixRule::or_longer(
+            prefix.supernet().expect("not the default route"),
+        ));
         let exactly_around = set(PrefixRule::exact(prefix.supernet().expect("a supernet")));
         let gateway = set(PrefixRule::or_longer(IpNet::from(next_hop)));
         let holding = [
@@ -163,7 +174,11 @@ fn the_first_term_with_a_final_verdict_decides() {
     let policy = Policy::new(
         vec![
             term(vec![Condition::Community(TWO)], vec![], Verdict::Reject),
-            term(vec![Condition::Community(ONE)], vec![Edit::SetMed(Some(1))], Verdict::Next),
+            term(
+                vec![Condition::Community(ONE)],
+                vec![Edit::SetMed(Some(1))],
+                Verdict::Next,
+            ),
             term(vec![], vec![Edit::SetLocalPref(1)], Verdict::Accept),
             term(vec![], vec![], Verdict::Reject),
         ],
@@ -172,7 +187,11 @@ fn the_first_term_with_a_final_verdict_decides() {
     let outcome = policy.evaluate(&route(&attributes, prefix, via));
     assert_eq!(
         outcome,
-        Outcome { accepted: true, term: Some(2), edits: Edits::from_slice(&[1, 2]) }
+        Outcome {
+            accepted: true,
+            term: Some(2),
+            edits: Edits::from_slice(&[1, 2])
+        }
     );
 }
 
@@ -207,9 +226,9 @@ fn policies_are_equal_and_hashed_by_content() {
     let build = |local_pref| {
         Policy::new(
             vec![term(
-                vec![Condition::PrefixIn(Arc::new(PrefixSet::new([PrefixRule::exact(net(
-                    "10.0.0.0/8",
-                ))])))],
+                vec![Condition::PrefixIn(Arc::new(PrefixSet::new([
+                    PrefixRule::exact(net("10.0.0.0/8")),
+                ])))],
                 vec![Edit::SetLocalPref(local_pref)],
                 Verdict::Accept,
             )],

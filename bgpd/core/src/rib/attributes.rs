@@ -81,8 +81,17 @@ struct Entry {
 
 impl AttributeStore {
     /// The id of a set, with a reference for the caller.
-    pub(super) fn intern(&mut self, route: RouteAttributes, next_hops: &mut NextHopTable) -> AttrId {
-        let Self { entries, free, index, hasher } = self;
+    pub(super) fn intern(
+        &mut self,
+        route: RouteAttributes,
+        next_hops: &mut NextHopTable,
+    ) -> AttrId {
+        let Self {
+            entries,
+            free,
+            index,
+            hasher,
+        } = self;
         let hash = hasher.hash_one(&route);
         let same = |id: &u32| {
             let entry = &entries[*id as usize];
@@ -93,7 +102,12 @@ impl AttributeStore {
             return AttrId(id);
         }
         let metrics = Metrics::of(&route, next_hops);
-        let entry = Entry { metrics, references: 1, hash, stored: Stored::new(route) };
+        let entry = Entry {
+            metrics,
+            references: 1,
+            hash,
+            stored: Stored::new(route),
+        };
         let id = if let Some(id) = free.pop() {
             entries[id as usize] = entry;
             id
@@ -135,13 +149,17 @@ impl AttributeStore {
 
     /// A copy of the set of an id that somebody holds.
     pub(super) fn load(&self, id: AttrId, next_hops: &NextHopTable) -> RouteAttributes {
-        let Entry { metrics, stored, .. } = &self.entries[id.index()];
+        let Entry {
+            metrics, stored, ..
+        } = &self.entries[id.index()];
         stored.load(metrics, next_hops)
     }
 
     /// What policies look at.
     pub(super) fn view(&self, id: AttrId) -> AttributesView<'_> {
-        let Entry { metrics, stored, .. } = &self.entries[id.index()];
+        let Entry {
+            metrics, stored, ..
+        } = &self.entries[id.index()];
         stored.view(metrics)
     }
 
@@ -164,7 +182,10 @@ impl Entry {
 
 impl Metrics {
     fn of(route: &RouteAttributes, next_hops: &mut NextHopTable) -> Self {
-        let RouteAttributes { attributes, next_hop } = route;
+        let RouteAttributes {
+            attributes,
+            next_hop,
+        } = route;
         Self {
             local_pref: attributes.local_pref,
             med: attributes.med,
@@ -216,7 +237,10 @@ mod tests {
 
     fn route(med: u32, next_hop: [u8; 4]) -> RouteAttributes {
         RouteAttributes {
-            attributes: Attributes { med: Some(med), ..Attributes::default() },
+            attributes: Attributes {
+                med: Some(med),
+                ..Attributes::default()
+            },
             next_hop: Some(NextHop::V4(Ipv4Addr::from(next_hop))),
         }
     }
@@ -230,9 +254,18 @@ mod tests {
     fn equal_sets_share_an_id_and_the_next_hop_is_part_of_them() {
         let (mut store, mut next_hops) = (AttributeStore::default(), NextHopTable::default());
         let first = store.intern(route(1, [192, 0, 2, 1]), &mut next_hops);
-        assert_eq!(store.intern(route(1, [192, 0, 2, 1]), &mut next_hops), first);
-        assert_ne!(store.intern(route(1, [192, 0, 2, 2]), &mut next_hops), first);
-        assert_ne!(store.intern(route(2, [192, 0, 2, 1]), &mut next_hops), first);
+        assert_eq!(
+            store.intern(route(1, [192, 0, 2, 1]), &mut next_hops),
+            first
+        );
+        assert_ne!(
+            store.intern(route(1, [192, 0, 2, 2]), &mut next_hops),
+            first
+        );
+        assert_ne!(
+            store.intern(route(2, [192, 0, 2, 1]), &mut next_hops),
+            first
+        );
         assert_eq!(store.len(), 3);
     }
 
@@ -254,19 +287,44 @@ mod tests {
         let link_local = Ipv6Addr::new(0xfe80, 0, 0, 0, 0, 0, 0, 1);
         let base = Attributes::default;
         let octets: Option<Box<[u8]>> = Some(Box::new([1, 2, 3]));
-        let unknown = UnknownAttribute { flags: 0xe0, code: 200, value: Box::new([7]) };
+        let unknown = UnknownAttribute {
+            flags: 0xe0,
+            code: 200,
+            value: Box::new([7]),
+        };
         let attributes = [
             base(),
-            Attributes { origin: Origin::Incomplete, ..base() },
-            Attributes { as_path: AsPath::sequence([Asn(1), Asn(2)]), ..base() },
-            Attributes { med: Some(0), ..base() },
-            Attributes { local_pref: Some(0), ..base() },
-            Attributes { atomic_aggregate: true, ..base() },
             Attributes {
-                aggregator: Some(Aggregator { asn: Asn(1), address: Ipv4Addr::LOCALHOST }),
+                origin: Origin::Incomplete,
                 ..base()
             },
-            Attributes { communities: [Community(1)].into_iter().collect(), ..base() },
+            Attributes {
+                as_path: AsPath::sequence([Asn(1), Asn(2)]),
+                ..base()
+            },
+            Attributes {
+                med: Some(0),
+                ..base()
+            },
+            Attributes {
+                local_pref: Some(0),
+                ..base()
+            },
+            Attributes {
+                atomic_aggregate: true,
+                ..base()
+            },
+            Attributes {
+                aggregator: Some(Aggregator {
+                    asn: Asn(1),
+                    address: Ipv4Addr::LOCALHOST,
+                }),
+                ..base()
+            },
+            Attributes {
+                communities: [Community(1)].into_iter().collect(),
+                ..base()
+            },
             Attributes {
                 extended_communities: [ExtendedCommunity([1; 8])].into_iter().collect(),
                 ..base()
@@ -279,27 +337,69 @@ mod tests {
                 large_communities: [LargeCommunity::new(1, 2, 3)].into_iter().collect(),
                 ..base()
             },
-            Attributes { originator_id: Some(RouterId::from(1)), ..base() },
-            Attributes { cluster_list: [RouterId::from(1)].into_iter().collect(), ..base() },
-            Attributes { aigp: Some(0), ..base() },
-            Attributes { otc: Some(Asn(1)), ..base() },
-            Attributes { pmsi_tunnel: octets.clone(), ..base() },
-            Attributes { tunnel_encapsulation: octets.clone(), ..base() },
-            Attributes { prefix_sid: octets, ..base() },
-            Attributes { unknown: vec![unknown], ..base() },
+            Attributes {
+                originator_id: Some(RouterId::from(1)),
+                ..base()
+            },
+            Attributes {
+                cluster_list: [RouterId::from(1)].into_iter().collect(),
+                ..base()
+            },
+            Attributes {
+                aigp: Some(0),
+                ..base()
+            },
+            Attributes {
+                otc: Some(Asn(1)),
+                ..base()
+            },
+            Attributes {
+                pmsi_tunnel: octets.clone(),
+                ..base()
+            },
+            Attributes {
+                tunnel_encapsulation: octets.clone(),
+                ..base()
+            },
+            Attributes {
+                prefix_sid: octets,
+                ..base()
+            },
+            Attributes {
+                unknown: vec![unknown],
+                ..base()
+            },
         ];
         let next_hops = [
             None,
             Some(NextHop::V4(Ipv4Addr::new(192, 0, 2, 1))),
-            Some(NextHop::V6 { global, link_local: None }),
-            Some(NextHop::V6 { global, link_local: Some(link_local) }),
-            Some(NextHop::V6 { global: link_local, link_local: None }),
-            Some(NextHop::V6 { global: link_local, link_local: Some(link_local) }),
-            Some(NextHop::V6 { global: Ipv6Addr::UNSPECIFIED, link_local: Some(link_local) }),
+            Some(NextHop::V6 {
+                global,
+                link_local: None,
+            }),
+            Some(NextHop::V6 {
+                global,
+                link_local: Some(link_local),
+            }),
+            Some(NextHop::V6 {
+                global: link_local,
+                link_local: None,
+            }),
+            Some(NextHop::V6 {
+                global: link_local,
+                link_local: Some(link_local),
+            }),
+            Some(NextHop::V6 {
+                global: Ipv6Addr::UNSPECIFIED,
+                link_local: Some(link_local),
+            }),
         ];
         let with = |attributes: &Attributes| {
             let attributes = attributes.clone();
-            next_hops.map(|next_hop| RouteAttributes { attributes: attributes.clone(), next_hop })
+            next_hops.map(|next_hop| RouteAttributes {
+                attributes: attributes.clone(),
+                next_hop,
+            })
         };
         attributes.iter().flat_map(with).collect()
     }
@@ -335,10 +435,16 @@ mod tests {
     fn packets_go_to_the_global_address_unless_there_is_none() {
         let global = Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 1);
         let link_local = Ipv6Addr::new(0xfe80, 0, 0, 0, 0, 0, 0, 1);
-        let both = NextHop::V6 { global, link_local: Some(link_local) };
+        let both = NextHop::V6 {
+            global,
+            link_local: Some(link_local),
+        };
         assert_eq!(gateway(both), IpAddr::V6(global));
         for global in [link_local, Ipv6Addr::UNSPECIFIED] {
-            let only = NextHop::V6 { global, link_local: Some(link_local) };
+            let only = NextHop::V6 {
+                global,
+                link_local: Some(link_local),
+            };
             assert_eq!(gateway(only), IpAddr::V6(link_local));
         }
     }

@@ -91,7 +91,11 @@ pub(super) fn decide(candidates: &mut Candidates, mut lost: impl FnMut(&Candidat
     if candidates.len() < 2 {
         return;
     }
-    keep_lowest(candidates, |c| u32::MAX - c.local_pref, |c| lost(c, Step::LocalPref));
+    keep_lowest(
+        candidates,
+        |c| u32::MAX - c.local_pref,
+        |c| lost(c, Step::LocalPref),
+    );
     keep_lowest(candidates, |c| !c.local, |c| lost(c, Step::LocalOrigin));
     keep_lowest(candidates, |c| c.hops, |c| lost(c, Step::AsPathLength));
     keep_lowest(candidates, |c| c.origin, |c| lost(c, Step::Origin));
@@ -200,27 +204,102 @@ mod tests {
             peer: PeerId(1),
             path_id: 1,
         };
-        let better = Candidate { hops: 1, med: 1, cost: 1, tie: better_tie, ..base() };
-        let own = Candidate { local: true, ..base() };
-        let ibgp = Candidate { ebgp: false, ..base() };
-        let high_origin = Candidate { origin: 1, ..base() };
+        let better = Candidate {
+            hops: 1,
+            med: 1,
+            cost: 1,
+            tie: better_tie,
+            ..base()
+        };
+        let own = Candidate {
+            local: true,
+            ..base()
+        };
+        let ibgp = Candidate {
+            ebgp: false,
+            ..base()
+        };
+        let high_origin = Candidate {
+            origin: 1,
+            ..base()
+        };
         let rows = [
-            (base(), Candidate { local_pref: 99, local: true, ..better }, Step::LocalPref),
-            (own, better, Step::LocalOrigin),
-            (high_origin, Candidate { hops: 4, origin: 0, ..better }, Step::AsPathLength),
-            (base(), Candidate { hops: 3, origin: 1, ..better }, Step::Origin),
-            (ibgp, Candidate { hops: 3, med: 11, ..better }, Step::Med),
-            (base(), Candidate { hops: 3, med: 10, ebgp: false, ..better }, Step::SessionType),
-            (base(), Candidate { hops: 3, med: 10, cost: 11, ..better }, Step::NextHopCost),
             (
                 base(),
-                Candidate { tie: TieBreak { router_id: RouterId::from(6), ..better_tie }, ..base() },
+                Candidate {
+                    local_pref: 99,
+                    local: true,
+                    ..better
+                },
+                Step::LocalPref,
+            ),
+            (own, better, Step::LocalOrigin),
+            (
+                high_origin,
+                Candidate {
+                    hops: 4,
+                    origin: 0,
+                    ..better
+                },
+                Step::AsPathLength,
+            ),
+            (
+                base(),
+                Candidate {
+                    hops: 3,
+                    origin: 1,
+                    ..better
+                },
+                Step::Origin,
+            ),
+            (
+                ibgp,
+                Candidate {
+                    hops: 3,
+                    med: 11,
+                    ..better
+                },
+                Step::Med,
+            ),
+            (
+                base(),
+                Candidate {
+                    hops: 3,
+                    med: 10,
+                    ebgp: false,
+                    ..better
+                },
+                Step::SessionType,
+            ),
+            (
+                base(),
+                Candidate {
+                    hops: 3,
+                    med: 10,
+                    cost: 11,
+                    ..better
+                },
+                Step::NextHopCost,
+            ),
+            (
+                base(),
+                Candidate {
+                    tie: TieBreak {
+                        router_id: RouterId::from(6),
+                        ..better_tie
+                    },
+                    ..base()
+                },
                 Step::RouterId,
             ),
             (
                 base(),
                 Candidate {
-                    tie: TieBreak { router_id: RouterId::from(5), cluster_list: 3, ..better_tie },
+                    tie: TieBreak {
+                        router_id: RouterId::from(5),
+                        cluster_list: 3,
+                        ..better_tie
+                    },
                     ..base()
                 },
                 Step::ClusterListLength,
@@ -228,14 +307,24 @@ mod tests {
             (
                 base(),
                 Candidate {
-                    tie: TieBreak { address: Ipv4Addr::new(192, 0, 2, 6).into(), path_id: 1, ..base().tie },
+                    tie: TieBreak {
+                        address: Ipv4Addr::new(192, 0, 2, 6).into(),
+                        path_id: 1,
+                        ..base().tie
+                    },
                     ..base()
                 },
                 Step::PeerAddress,
             ),
             (
                 base(),
-                Candidate { tie: TieBreak { path_id: 6, ..base().tie }, ..base() },
+                Candidate {
+                    tie: TieBreak {
+                        path_id: 6,
+                        ..base().tie
+                    },
+                    ..base()
+                },
                 Step::PathId,
             ),
         ];
@@ -246,9 +335,15 @@ mod tests {
 
     #[test]
     fn med_compares_only_within_one_neighbour_as() {
-        let other = Candidate { neighbour: Asn(64502), med: 99, ..base() };
+        let other = Candidate {
+            neighbour: Asn(64502),
+            med: 99,
+            ..base()
+        };
         let mut candidates = Candidates::from_slice(&[base(), other]);
-        decide(&mut candidates, |_, step| panic!("nobody loses, not at {step}"));
+        decide(&mut candidates, |_, step| {
+            panic!("nobody loses, not at {step}")
+        });
         assert_eq!(candidates.len(), 2);
     }
 
@@ -257,8 +352,8 @@ mod tests {
             (99u32..101, 0u32..3, 0u8..2, 0u32..3, 0u32..3),
             (any::<bool>(), 0u32..2, 0u32..3, 0u32..2),
         )
-            .prop_map(|((local_pref, hops, origin, neighbour, med), (ebgp, cost, id, list))| {
-                Candidate {
+            .prop_map(
+                |((local_pref, hops, origin, neighbour, med), (ebgp, cost, id, list))| Candidate {
                     local_pref,
                     hops,
                     origin,
@@ -272,8 +367,8 @@ mod tests {
                         ..base().tie
                     },
                     ..base()
-                }
-            })
+                },
+            )
     }
 
     proptest! {

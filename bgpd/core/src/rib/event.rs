@@ -167,11 +167,17 @@ pub struct Recipients {
 impl Recipients {
     /// One peer.
     pub(super) fn one(peer: PeerId) -> Self {
-        Self { group: Arc::new([peer]), except: SmallVec::new() }
+        Self {
+            group: Arc::new([peer]),
+            except: SmallVec::new(),
+        }
     }
 
     /// Each peer once.
     pub fn iter(&self) -> impl Iterator<Item = PeerId> + '_ {
-        self.group.iter().copied().filter(|peer| !self.except.contains(peer))
+        self.group
+            .iter()
+            .copied()
+            .filter(|peer| !self.except.contains(peer))
     }
 }

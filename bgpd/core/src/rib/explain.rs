@@ -76,9 +76,8 @@ impl Shard {
         };
         let prefix = table.prefixes.get(slot);
         let source = self.shared.peers.facts(path.peer);
-        let wanted = judge(&self.shared, &group.key, prefix, path).and_then(|edits| {
-            rewrite(&self.shared, &group.key, source, path.accepted, &edits)
-        });
+        let wanted = judge(&self.shared, &group.key, prefix, path)
+            .and_then(|edits| rewrite(&self.shared, &group.key, source, path.accepted, &edits));
         match wanted {
             Err(withheld) => NotAdvertised::new(withheld, &group.key),
             Ok(_) if self.deferring => NotAdvertised::Deferring,
@@ -87,8 +86,13 @@ impl Shard {
     }
 
     fn sent_route(&self, sent: Sent) -> SentRoute {
-        let RouteAttributes { attributes, next_hop } =
-            self.shared.load(sent.attributes);
-        SentRoute { attributes, next_hop }
+        let RouteAttributes {
+            attributes,
+            next_hop,
+        } = self.shared.load(sent.attributes);
+        SentRoute {
+            attributes,
+            next_hop,
+        }
     }
 }

@@ -69,13 +69,21 @@ struct Entry {
 impl FibTable {
     /// The id of a route, with a reference for the caller.
     pub(super) fn intern(&mut self, route: FibRoute) -> FibId {
-        let Self { entries, free, index, hasher } = self;
+        let Self {
+            entries,
+            free,
+            index,
+            hasher,
+        } = self;
         let hash = hasher.hash_one(&route);
         if let Some(&id) = index.find(hash, |id| entries[*id as usize].route == route) {
             entries[id as usize].references += 1;
             return FibId(id);
         }
-        let entry = Entry { route, references: 1 };
+        let entry = Entry {
+            route,
+            references: 1,
+        };
         let id = if let Some(id) = free.pop() {
             entries[id as usize] = entry;
             id

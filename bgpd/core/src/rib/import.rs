@@ -24,11 +24,19 @@ pub(super) fn receive(
     peer: PeerIndex,
     update: UpdateMessage,
 ) {
-    let Some(settings) = shared.peers.record(peer).map(|record| Arc::clone(&record.settings))
+    let Some(settings) = shared
+        .peers
+        .record(peer)
+        .map(|record| Arc::clone(&record.settings))
     else {
         return;
     };
-    let carried = |family| settings.families.contains(&family).then(|| table_index(family));
+    let carried = |family| {
+        settings
+            .families
+            .contains(&family)
+            .then(|| table_index(family))
+    };
     for Unreach { family, nlri } in update.unreach {
         if let Some(number) = carried(family).flatten() {
             for Nlri { path_id, prefix } in nlri {
@@ -41,16 +49,29 @@ pub(super) fn receive(
     };
     normalize(&settings, &mut attributes);
     let verdict = check_loops(&shared.settings, &settings, &attributes);
-    for Reach { family, next_hop, nlri } in update.reach {
+    for Reach {
+        family,
+        next_hop,
+        nlri,
+    } in update.reach
+    {
         if let Some(number) = carried(family).flatten() {
-            let route =
-                RouteAttributes { attributes: attributes.clone(), next_hop: Some(next_hop) };
+            let route = RouteAttributes {
+                attributes: attributes.clone(),
+                next_hop: Some(next_hop),
+            };
             let received = shared.intern(route);
             let mut last = None;
             for Nlri { path_id, prefix } in nlri {
                 let (accepted, verdict) =
                     run_policy(shared, &settings, received, verdict, prefix, &mut last);
-                let path = Announcement { peer, path_id, received, accepted, verdict };
+                let path = Announcement {
+                    peer,
+                    path_id,
+                    received,
+                    accepted,
+                    verdict,
+                };
                 tables[number].announce(shared, prefix, path);
             }
             release_last(shared, last);
@@ -66,9 +87,15 @@ pub(super) fn run_again(
     prefix: IpNet,
 ) -> (AttrId, ImportVerdict) {
     if path.peer == PeerIndex::LOCAL {
-        return (shared.attributes.retain(path.received), ImportVerdict::Accepted);
+        return (
+            shared.attributes.retain(path.received),
+            ImportVerdict::Accepted,
+        );
     }
-    let Some(settings) = shared.peers.record(path.peer).map(|record| record.settings.clone())
+    let Some(settings) = shared
+        .peers
+        .record(path.peer)
+        .map(|record| record.settings.clone())
     else {
         return (AttrId::NONE, path.verdict);
     };

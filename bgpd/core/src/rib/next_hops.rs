@@ -150,7 +150,13 @@ impl NextHopTable {
         if let Some(&index) = self.by_address.get(&address) {
             return index;
         }
-        let entry = Entry { address, references: 0, state: None, own: 0, changed: false };
+        let entry = Entry {
+            address,
+            references: 0,
+            state: None,
+            own: 0,
+            changed: false,
+        };
         let index = if let Some(index) = self.free.pop() {
             self.entries[index as usize] = entry;
             index

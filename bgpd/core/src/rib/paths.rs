@@ -71,7 +71,11 @@ pub(super) struct PathList {
 
 impl PathList {
     /// No paths.
-    pub(super) const EMPTY: Self = Self { start: 0, len: 0, class: 0 };
+    pub(super) const EMPTY: Self = Self {
+        start: 0,
+        len: 0,
+        class: 0,
+    };
 
     /// How many paths.
     pub(super) const fn len(self) -> usize {
@@ -119,7 +123,8 @@ impl PathStore {
         peer: PeerIndex,
         path_id: u32,
     ) -> Result<usize, usize> {
-        self.get(list).binary_search_by_key(&(peer, path_id), Path::key)
+        self.get(list)
+            .binary_search_by_key(&(peer, path_id), Path::key)
     }
 
     /// Puts a path at the position that [`Self::position`] told. False, and nothing happens, when the prefix has as
@@ -129,7 +134,11 @@ impl PathStore {
             return false;
         }
         if list.is_empty() {
-            *list = PathList { start: self.slab.allocate(0), len: 0, class: 0 };
+            *list = PathList {
+                start: self.slab.allocate(0),
+                len: 0,
+                class: 0,
+            };
         } else if list.class != LONG && list.len() == capacity(list.class) {
             self.resize(list, class_for(list.len() + 1).unwrap_or(LONG));
         }
@@ -190,7 +199,11 @@ impl PathStore {
                 start
             }
         };
-        *list = PathList { start, class, ..old };
+        *list = PathList {
+            start,
+            class,
+            ..old
+        };
     }
 
     fn add_long(&mut self, paths: Vec<Path>) -> u32 {
@@ -223,9 +236,15 @@ mod tests {
     #[test]
     fn a_list_can_grow_long_and_shrink_again() {
         let (mut store, mut list) = (PathStore::default(), PathList::EMPTY);
-        let path = |path_id| Path { path_id, peer: PeerIndex(1), ..Path::EMPTY };
+        let path = |path_id| Path {
+            path_id,
+            peer: PeerIndex(1),
+            ..Path::EMPTY
+        };
         for path_id in 0..2000 {
-            let position = store.position(list, PeerIndex(1), path_id).expect_err("new");
+            let position = store
+                .position(list, PeerIndex(1), path_id)
+                .expect_err("new");
             assert!(store.insert(&mut list, position, path(path_id)));
         }
         for path_id in (0..2000).rev() {

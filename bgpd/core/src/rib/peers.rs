@@ -108,15 +108,21 @@ impl PeerTable {
     /// The index of a peer in this life of its session.
     pub(super) fn find_up(&self, peer: PeerId, epoch: Epoch) -> Option<PeerIndex> {
         self.find(peer).filter(|index| {
-            self.record(*index).is_some_and(|record| record.up && record.epoch == epoch)
+            self.record(*index)
+                .is_some_and(|record| record.up && record.epoch == epoch)
         })
     }
 
     /// A new peer; `None` when there are 65,534 already.
     pub(super) fn add(&mut self, peer: PeerId, settings: Arc<RibPeer>) -> Option<PeerIndex> {
         let facts = Facts::of(peer, &settings);
-        let record =
-            PeerRecord { settings, epoch: Epoch(0), up: false, outstanding: 0, overflowed: 0 };
+        let record = PeerRecord {
+            settings,
+            epoch: Epoch(0),
+            up: false,
+            outstanding: 0,
+            overflowed: 0,
+        };
         let index = if let Some(index) = self.free.pop() {
             self.records[index.index()] = Some(record);
             self.facts[index.index()] = facts;
@@ -144,7 +150,12 @@ impl PeerTable {
 
     /// Nothing is dirty: indexes without paths are named nowhere any more.
     pub(super) fn recycle(&mut self) {
-        let Self { retired, free, families, .. } = self;
+        let Self {
+            retired,
+            free,
+            families,
+            ..
+        } = self;
         retired.retain(|index| {
             let families = &mut families[index.index()];
             let gone = families.iter().all(|family| family.held == 0);
@@ -215,7 +226,11 @@ impl PeerTable {
 
     /// Paths of all peers and of this node.
     pub(super) fn held(&self) -> u64 {
-        self.families.iter().flatten().map(|family| u64::from(family.held)).sum()
+        self.families
+            .iter()
+            .flatten()
+            .map(|family| u64::from(family.held))
+            .sum()
     }
 
     /// How many indexes were ever given out.

@@ -10,8 +10,8 @@ use std::collections::BinaryHeap;
 use std::hash::BuildHasher;
 
 use bgp_wire::Family;
-use hashbrown::hash_table::{Entry, HashTable};
 use hashbrown::DefaultHashBuilder;
+use hashbrown::hash_table::{Entry, HashTable};
 use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 
 use super::ids::Slot;
@@ -53,7 +53,9 @@ impl PrefixTable {
     /// The slot of a prefix; `None` when it has none, or is of another family.
     pub(super) fn find(&self, prefix: IpNet) -> Option<Slot> {
         let hash = self.hash(prefix);
-        self.index.find(hash, |slot| self.keys.is(*slot, prefix)).copied()
+        self.index
+            .find(hash, |slot| self.keys.is(*slot, prefix))
+            .copied()
     }
 
     /// The slot of a prefix, a new one when it has none; `None` for a prefix of another family.
@@ -62,7 +64,13 @@ impl PrefixTable {
             return None;
         }
         let hash = self.hash(prefix);
-        let Self { keys, used, index, hasher, free } = self;
+        let Self {
+            keys,
+            used,
+            index,
+            hasher,
+            free,
+        } = self;
         let same = |slot: &Slot| keys.is(*slot, prefix);
         let entry = match index.entry(hash, same, |slot| keys.hash(hasher, *slot)) {
             Entry::Occupied(entry) => return Some(*entry.get()),
@@ -154,7 +162,10 @@ impl Keys {
     }
 
     const fn holds(&self, prefix: IpNet) -> bool {
-        matches!((self, prefix), (Self::V4(_), IpNet::V4(_)) | (Self::V6(_), IpNet::V6(_)))
+        matches!(
+            (self, prefix),
+            (Self::V4(_), IpNet::V4(_)) | (Self::V6(_), IpNet::V6(_))
+        )
     }
 
     fn set(&mut self, slot: Slot, prefix: IpNet) {
@@ -195,13 +206,27 @@ mod tests {
     use super::*;
 
     fn nets(texts: &[&str]) -> Vec<IpNet> {
-        texts.iter().map(|text| text.parse().expect("a prefix")).collect()
+        texts
+            .iter()
+            .map(|text| text.parse().expect("a prefix"))
+            .collect()
     }
 
     fn both_families() -> [(Family, Vec<IpNet>); 2] {
         [
-            (Family::IPV4_UNICAST, nets(&["10.0.0.0/8", "10.0.0.0/16", "10.1.0.0/16", "192.0.2.1/32"])),
-            (Family::IPV6_UNICAST, nets(&["2001:db8::/32", "2001:db8::/48", "2001:db8:1::/48", "2001:db8:2::1/128"])),
+            (
+                Family::IPV4_UNICAST,
+                nets(&["10.0.0.0/8", "10.0.0.0/16", "10.1.0.0/16", "192.0.2.1/32"]),
+            ),
+            (
+                Family::IPV6_UNICAST,
+                nets(&[
+                    "2001:db8::/32",
+                    "2001:db8::/48",
+                    "2001:db8:1::/48",
+                    "2001:db8:2::1/128",
+                ]),
+            ),
         ]
     }
 
@@ -209,7 +234,10 @@ mod tests {
     fn a_slot_is_found_until_it_is_removed_and_then_reused() {
         for (family, prefixes) in both_families() {
             let mut table = PrefixTable::new(family);
-            let slots: Vec<_> = prefixes.iter().map(|prefix| table.find_or_insert(*prefix)).collect();
+            let slots: Vec<_> = prefixes
+                .iter()
+                .map(|prefix| table.find_or_insert(*prefix))
+                .collect();
             for (prefix, slot) in prefixes.iter().zip(&slots) {
                 assert_eq!(table.find(*prefix), *slot);
                 assert_eq!(Some(table.get(slot.expect("inserted"))), Some(*prefix));

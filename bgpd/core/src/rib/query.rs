@@ -26,12 +26,7 @@ impl Shard {
     /// Up to `limit` routes after `after`, in order of prefix, IPv4 first. Go on with the last prefix of a page until
     /// one comes back shorter than `limit`.
     #[must_use]
-    pub fn routes(
-        &self,
-        query: &RouteQuery,
-        after: Option<IpNet>,
-        limit: usize,
-    ) -> Vec<RouteView> {
+    pub fn routes(&self, query: &RouteQuery, after: Option<IpNet>, limit: usize) -> Vec<RouteView> {
         let mut routes = Vec::new();
         for table in &self.tables {
             if query.family.is_none_or(|family| family == table.family) {
@@ -60,7 +55,10 @@ impl Shard {
         let Some(index) = self.shared.peers.find(peer) else {
             return PeerCounts::default();
         };
-        let families = FAMILIES.into_iter().zip(self.family_counts(index)).collect();
+        let families = FAMILIES
+            .into_iter()
+            .zip(self.family_counts(index))
+            .collect();
         let record = self.shared.peers.record(index);
         PeerCounts {
             families,
@@ -73,11 +71,24 @@ impl Shard {
     #[must_use]
     pub fn totals(&self) -> Totals {
         let peers = self.shared.peers.held();
-        let local = |table: &Table| self.shared.peers.family(PeerIndex::LOCAL, table.number).held;
+        let local = |table: &Table| {
+            self.shared
+                .peers
+                .family(PeerIndex::LOCAL, table.number)
+                .held
+        };
         Totals {
-            prefixes: self.tables.iter().map(|table| table.prefixes.len() as u64).sum(),
+            prefixes: self
+                .tables
+                .iter()
+                .map(|table| table.prefixes.len() as u64)
+                .sum(),
             paths: peers,
-            originated: self.tables.iter().map(|table| u64::from(local(table))).sum(),
+            originated: self
+                .tables
+                .iter()
+                .map(|table| u64::from(local(table)))
+                .sum(),
             attribute_sets: self.shared.attributes.len() as u64,
             groups: self.groups.iter().count() as u64,
             too_large: self.groups.too_large(),
@@ -93,7 +104,11 @@ impl Shard {
             .iter()
             .map(|group| GroupView {
                 key: (*group.key).clone(),
-                members: group.members.iter().map(|member| name(member.peer)).collect(),
+                members: group
+                    .members
+                    .iter()
+                    .map(|member| name(member.peer))
+                    .collect(),
                 lagging: group
                     .members
                     .iter()
@@ -118,7 +133,9 @@ impl Shard {
                 advertised: group.map_or(0, |group| self.count_advertised(group, peer)),
                 pending: group
                     .and_then(|group| group.member(peer))
-                    .map_or(0, |member| u32::try_from(member.missing()).unwrap_or(u32::MAX)),
+                    .map_or(0, |member| {
+                        u32::try_from(member.missing()).unwrap_or(u32::MAX)
+                    }),
             }
         })
     }
@@ -142,18 +159,23 @@ impl Shard {
         let few = |found: SmallVec<[(IpNet, Slot); 4]>| -> Vec<_> {
             found
                 .into_iter()
-                .filter(|(prefix, slot)| after.is_none_or(|after| *prefix > after) && present(*slot))
+                .filter(|(prefix, slot)| {
+                    after.is_none_or(|after| *prefix > after) && present(*slot)
+                })
                 .take(limit)
                 .collect()
         };
         let found = match query.prefix {
             PrefixFilter::All => table.prefixes.page(after, limit, |slot, _| present(slot)),
-            PrefixFilter::Within(outer) => table
+            PrefixFilter::Within(outer) => table.prefixes.page(after, limit, |slot, prefix| {
+                outer.contains(&prefix) && present(slot)
+            }),
+            PrefixFilter::Exact(prefix) => few(table
                 .prefixes
-                .page(after, limit, |slot, prefix| outer.contains(&prefix) && present(slot)),
-            PrefixFilter::Exact(prefix) => {
-                few(table.prefixes.find(prefix).map(|slot| (prefix, slot)).into_iter().collect())
-            }
+                .find(prefix)
+                .map(|slot| (prefix, slot))
+                .into_iter()
+                .collect()),
             PrefixFilter::Covering(inner) => few(covering(table, inner)),
         };
         found
@@ -168,9 +190,10 @@ impl Shard {
     /// True when the table that is asked for has something under a slot.
     fn has(&self, table: &Table, which: RouteTable, slot: Slot) -> bool {
         match which {
-            RouteTable::LocRib => {
-                self.paths(table, slot).iter().any(|path| self.is_alive(table, path))
-            }
+            RouteTable::LocRib => self
+                .paths(table, slot)
+                .iter()
+                .any(|path| self.is_alive(table, path)),
             RouteTable::AdjIn(peer) => self.shared.peers.find(peer).is_some_and(|peer| {
                 self.paths(table, slot)
                     .iter()
@@ -189,9 +212,11 @@ impl Shard {
                 .filter(|path| path.peer == Some(peer))
                 .map(|view| self.as_received(table, slot, view))
                 .collect(),
-            RouteTable::AdjOut(peer) => {
-                self.sent_to(table, peer, slot).map(|sent| self.sent_view(sent)).into_iter().collect()
-            }
+            RouteTable::AdjOut(peer) => self
+                .sent_to(table, peer, slot)
+                .map(|sent| self.sent_view(sent))
+                .into_iter()
+                .collect(),
         }
     }
 
@@ -225,22 +250,34 @@ impl Shard {
 
     fn as_received(&self, table: &Table, slot: Slot, view: PathView) -> PathView {
         let received = self.paths(table, slot).iter().find(|path| {
-            path.path_id == view.path_id
-                && Some(self.shared.peers.facts(path.peer).id) == view.peer
+            path.path_id == view.path_id && Some(self.shared.peers.facts(path.peer).id) == view.peer
         });
         match received {
             None => view,
             Some(path) => {
-                let RouteAttributes { attributes, next_hop } =
-                    self.shared.load(path.received);
-                PathView { attributes, next_hop, ..view }
+                let RouteAttributes {
+                    attributes,
+                    next_hop,
+                } = self.shared.load(path.received);
+                PathView {
+                    attributes,
+                    next_hop,
+                    ..view
+                }
             }
         }
     }
 
     fn path_view(&self, table: &Table, path: &Path, state: PathState) -> PathView {
-        let set = if path.accepted == AttrId::NONE { path.received } else { path.accepted };
-        let RouteAttributes { attributes, next_hop } = self.shared.load(set);
+        let set = if path.accepted == AttrId::NONE {
+            path.received
+        } else {
+            path.accepted
+        };
+        let RouteAttributes {
+            attributes,
+            next_hop,
+        } = self.shared.load(set);
         let life = self.shared.peers.family(path.peer, table.number).life;
         PathView {
             peer: self.name(path.peer),
@@ -253,8 +290,10 @@ impl Shard {
     }
 
     fn sent_view(&self, sent: Sent) -> PathView {
-        let RouteAttributes { attributes, next_hop } =
-            self.shared.load(sent.attributes);
+        let RouteAttributes {
+            attributes,
+            next_hop,
+        } = self.shared.load(sent.attributes);
         PathView {
             peer: self.name(sent.source),
             path_id: 0,
@@ -268,7 +307,9 @@ impl Shard {
     /// What a peer was sent of a slot.
     pub(super) fn sent_to(&self, table: &Table, peer: PeerId, slot: Slot) -> Option<Sent> {
         let peer = self.shared.peers.find(peer)?;
-        let group = self.groups.get(self.shared.peers.family(peer, table.number).group?)?;
+        let group = self
+            .groups
+            .get(self.shared.peers.family(peer, table.number).group?)?;
         let sent = group.out.get(slot)?;
         (!group.excluded(&self.shared, Some(sent)).contains(&peer)).then_some(sent)
     }
@@ -280,17 +321,26 @@ impl Shard {
         let session = record.settings.session_type;
         let prefix = table.prefixes.get(slot);
         let source = RouteSource::Peer(session);
-        let route = self.shared.policy_route(prefix, path.received, source, session);
+        let route = self
+            .shared
+            .policy_route(prefix, path.received, source, session);
         let outcome = record.settings.import.evaluate(&route);
         record.settings.import.term_name(outcome.term).to_owned()
     }
 
     fn paths<'a>(&self, table: &'a Table, slot: Slot) -> &'a [Path] {
-        table.slots.get(slot.index()).map_or(&[], |record| table.paths.get(record.paths))
+        table
+            .slots
+            .get(slot.index())
+            .map_or(&[], |record| table.paths.get(record.paths))
     }
 
     fn is_alive(&self, table: &Table, path: &Path) -> bool {
-        self.shared.peers.family(path.peer, table.number).life.is_alive(path.generation)
+        self.shared
+            .peers
+            .family(path.peer, table.number)
+            .life
+            .is_alive(path.generation)
     }
 
     fn name(&self, peer: PeerIndex) -> Option<PeerId> {

@@ -112,7 +112,11 @@ impl RibPeer {
 
     /// All addresses that are this node, as far as the session tells.
     pub(super) fn own_addresses(&self) -> impl Iterator<Item = IpAddr> + use<> {
-        let LocalNextHops { v4, v6, v6_link_local } = self.local_next_hops;
+        let LocalNextHops {
+            v4,
+            v6,
+            v6_link_local,
+        } = self.local_next_hops;
         [
             Some(self.local_address),
             v4.map(IpAddr::V4),

@@ -98,7 +98,11 @@ impl Shard {
     /// Takes in what happened. Most of what follows from it is done by [`Self::handle_timeout`].
     pub fn handle(&mut self, _now: Instant, event: RibEvent, out: &mut Outbox<RibAction>) {
         match event {
-            RibEvent::PeerUp { peer, epoch, settings } => self.peer_up(peer, epoch, settings),
+            RibEvent::PeerUp {
+                peer,
+                epoch,
+                settings,
+            } => self.peer_up(peer, epoch, settings),
             RibEvent::PeerDown { peer, epoch, keep } => {
                 if let Some(index) = self.shared.peers.find_up(peer, epoch) {
                     self.peer_down(index, &keep);
@@ -110,17 +114,30 @@ impl Shard {
                 }
             }
             RibEvent::RemovePeer { peer } => self.remove_peer(peer),
-            RibEvent::Update { peer, epoch, update } => {
+            RibEvent::Update {
+                peer,
+                epoch,
+                update,
+            } => {
                 if let Some(index) = self.shared.peers.find_up(peer, epoch) {
                     import::receive(&mut self.shared, &mut self.tables, index, update);
                 }
             }
-            RibEvent::EndOfRib { peer, epoch, family } => {
+            RibEvent::EndOfRib {
+                peer,
+                epoch,
+                family,
+            } => {
                 if self.shared.peers.find_up(peer, epoch).is_some() {
                     self.turn_life(peer, family, Life::end_restart);
                 }
             }
-            RibEvent::Refresh { peer, epoch, family, subtype } => {
+            RibEvent::Refresh {
+                peer,
+                epoch,
+                family,
+                subtype,
+            } => {
                 if self.shared.peers.find_up(peer, epoch).is_some() {
                     self.refresh(peer, family, subtype, out);
                 }
@@ -135,7 +152,11 @@ impl Shard {
                     self.withdraw(prefix);
                 }
             }
-            RibEvent::Policies { peer, import, export } => self.set_policies(peer, import, export),
+            RibEvent::Policies {
+                peer,
+                import,
+                export,
+            } => self.set_policies(peer, import, export),
             RibEvent::PeerSettings { peer, settings } => self.set_peer(peer, settings),
             RibEvent::NextHopChanged { address, state } => {
                 let concerned = self.shared.next_hops.set_state(address, state);
@@ -161,9 +182,11 @@ impl Shard {
         self.unmark_next_hops();
         self.decide(out);
         if !self.deferring {
-            self.groups.run(&mut self.shared, &mut self.tables, now, slices, out);
+            self.groups
+                .run(&mut self.shared, &mut self.tables, now, slices, out);
         }
-        self.groups.reclaim(&mut self.shared, &mut self.tables, slices.reclaim);
+        self.groups
+            .reclaim(&mut self.shared, &mut self.tables, slices.reclaim);
         self.bury();
         if self.groups.is_clean() && self.tables.iter().all(|table| table.dirty.is_empty()) {
             self.shared.peers.recycle();
@@ -176,13 +199,22 @@ impl Shard {
         if self.tables.iter().any(Table::is_busy) || self.groups.is_reclaiming() {
             return Some(Instant::ZERO);
         }
-        if self.deferring { None } else { self.groups.next_deadline(&self.shared) }
+        if self.deferring {
+            None
+        } else {
+            self.groups.next_deadline(&self.shared)
+        }
     }
 
     fn peer_up(&mut self, peer: PeerId, epoch: Epoch, settings: Arc<RibPeer>) {
         let index = match self.shared.peers.find(peer) {
             Some(index) => {
-                if self.shared.peers.record(index).is_some_and(|record| record.up) {
+                if self
+                    .shared
+                    .peers
+                    .record(index)
+                    .is_some_and(|record| record.up)
+                {
                     self.peer_down(index, &[]);
                 }
                 self.replace_settings(index, settings);
@@ -211,8 +243,13 @@ impl Shard {
             record.up = false;
         }
         for number in 0..FAMILIES.len() {
-            self.groups.leave(&mut self.shared, &self.tables[number], index);
-            let begin = if keep.contains(&FAMILIES[number]) { Life::restart } else { Life::end };
+            self.groups
+                .leave(&mut self.shared, &self.tables[number], index);
+            let begin = if keep.contains(&FAMILIES[number]) {
+                Life::restart
+            } else {
+                Life::end
+            };
             self.change_life(index, number, begin);
         }
     }
@@ -222,7 +259,11 @@ impl Shard {
             return;
         };
         self.peer_down(index, &[]);
-        let own = self.shared.peers.record(index).map(|record| record.settings.own_addresses());
+        let own = self
+            .shared
+            .peers
+            .record(index)
+            .map(|record| record.settings.own_addresses());
         if let Some(own) = own {
             self.remove_own(own);
         }
@@ -264,10 +305,13 @@ impl Shard {
         match subtype {
             RefreshSubtype::Normal => {
                 // What was never sent need not be sent again.
-                if let (false, Some(index), Some(number)) =
-                    (self.deferring, self.shared.peers.find(peer), table_index(family))
-                {
-                    self.groups.resend(&mut self.shared, &self.tables[number], index, out);
+                if let (false, Some(index), Some(number)) = (
+                    self.deferring,
+                    self.shared.peers.find(peer),
+                    table_index(family),
+                ) {
+                    self.groups
+                        .resend(&mut self.shared, &self.tables[number], index, out);
                 }
             }
             RefreshSubtype::Begin => self.turn_life(peer, family, Life::begin_refresh),
@@ -277,13 +321,20 @@ impl Shard {
     }
 
     fn originate(&mut self, route: Origination) {
-        let Origination { prefix, mut attributes, next_hop } = route;
+        let Origination {
+            prefix,
+            mut attributes,
+            next_hop,
+        } = route;
         let prefix = prefix.trunc();
         // Marks of reflection (RFC 4456 section 8): nobody has reflected it yet.
         attributes.originator_id = None;
         attributes.cluster_list.clear();
         let next_hop = next_hop.map(Into::into);
-        let id = self.shared.intern(RouteAttributes { attributes, next_hop });
+        let id = self.shared.intern(RouteAttributes {
+            attributes,
+            next_hop,
+        });
         let path = Announcement {
             peer: PeerIndex::LOCAL,
             path_id: 0,
@@ -304,7 +355,11 @@ impl Shard {
     fn set_policies(&mut self, peer: PeerId, import: Arc<Policy>, export: Arc<Policy>) {
         let index = self.shared.peers.find(peer);
         if let Some(record) = index.and_then(|index| self.shared.peers.record(index)) {
-            let settings = RibPeer { import, export, ..(*record.settings).clone() };
+            let settings = RibPeer {
+                import,
+                export,
+                ..(*record.settings).clone()
+            };
             self.set_peer(peer, Arc::new(settings));
         }
     }
@@ -317,7 +372,11 @@ impl Shard {
     }
 
     fn replace_settings(&mut self, index: PeerIndex, settings: Arc<RibPeer>) {
-        let old = self.shared.peers.record(index).map(|record| record.settings.own_addresses());
+        let old = self
+            .shared
+            .peers
+            .record(index)
+            .map(|record| record.settings.own_addresses());
         self.add_own(settings.own_addresses());
         if let Some(old) = old {
             self.remove_own(old);
@@ -393,7 +452,12 @@ impl Shard {
     }
 
     fn unmark_next_hops(&mut self) {
-        if self.next_hops_marked && self.tables.iter().all(|table| !table.walk.has(Job::NextHops)) {
+        if self.next_hops_marked
+            && self
+                .tables
+                .iter()
+                .all(|table| !table.walk.has(Job::NextHops))
+        {
             self.shared.next_hops.clear_changed();
             self.next_hops_marked = false;
         }
@@ -421,7 +485,12 @@ impl Shard {
 
     /// Gives back the slots of prefixes that nobody holds or was sent any more.
     fn bury(&mut self) {
-        let Self { tables, groups, slices, .. } = self;
+        let Self {
+            tables,
+            groups,
+            slices,
+            ..
+        } = self;
         for (number, table) in tables.iter_mut().enumerate() {
             table.bury(slices.bury, |slot| groups.wants(number, slot));
         }

@@ -35,13 +35,22 @@ struct Page {
 impl Slab {
     /// Nothing.
     pub(super) const fn new() -> Self {
-        Self { records: Vec::new(), pages: Vec::new(), empty: Vec::new(), open: [NO_PAGE; CLASSES] }
+        Self {
+            records: Vec::new(),
+            pages: Vec::new(),
+            empty: Vec::new(),
+            open: [NO_PAGE; CLASSES],
+        }
     }
 
     /// A block of a class; returns where it starts. What is in it is not defined.
     pub(super) fn allocate(&mut self, class: Class) -> u32 {
         let open = self.open[usize::from(class)];
-        let number = if open == NO_PAGE { self.open_page(class) } else { open };
+        let number = if open == NO_PAGE {
+            self.open_page(class)
+        } else {
+            open
+        };
         let capacity = capacity(class);
         let page = &mut self.pages[number as usize];
         let block = if page.free == NO_BLOCK {
@@ -70,7 +79,10 @@ impl Slab {
         let was_full = usize::from(page.used) == PAGE / capacity;
         page.used -= 1;
         let block = u16::try_from(start % PAGE / capacity).expect("a page has fewer blocks");
-        self.records[start] = Path { path_id: page.free.into(), ..Path::EMPTY };
+        self.records[start] = Path {
+            path_id: page.free.into(),
+            ..Path::EMPTY
+        };
         page.free = block;
         let unused = page.used == 0;
         match (was_full, unused) {
@@ -132,7 +144,12 @@ impl Slab {
     }
 
     fn unlink(&mut self, number: u32) {
-        let Page { class, previous, next, .. } = self.pages[number as usize];
+        let Page {
+            class,
+            previous,
+            next,
+            ..
+        } = self.pages[number as usize];
         if let Some(next) = self.pages.get_mut(next as usize) {
             next.previous = previous;
         }
@@ -158,7 +175,9 @@ impl Default for Slab {
 /// The smallest class that holds so many records; `None` when there is none.
 pub(super) fn class_for(len: usize) -> Option<Class> {
     let class = CAPACITIES.partition_point(|capacity| usize::from(*capacity) < len);
-    Class::try_from(class).ok().filter(|class| usize::from(*class) < CLASSES)
+    Class::try_from(class)
+        .ok()
+        .filter(|class| usize::from(*class) < CLASSES)
 }
 
 /// Records in a block of a class.
@@ -202,7 +221,10 @@ mod tests {
         for round in 0..2000_u32 {
             let class = Class::try_from(round as usize * 7 % CLASSES).expect("few classes");
             let start = slab.allocate(class);
-            let mark = Path { path_id: round, ..Path::EMPTY };
+            let mark = Path {
+                path_id: round,
+                ..Path::EMPTY
+            };
             slab.get_mut(start, capacity(class)).fill(mark);
             blocks.push((class, start, round));
             if round % 3 == 0 {
@@ -211,7 +233,11 @@ mod tests {
             }
         }
         for (class, start, mark) in blocks {
-            assert!(slab.get(start, capacity(class)).iter().all(|path| path.path_id == mark));
+            assert!(
+                slab.get(start, capacity(class))
+                    .iter()
+                    .all(|path| path.path_id == mark)
+            );
             slab.free(class, start);
         }
         assert_eq!(slab.taken(), 0);
@@ -228,7 +254,11 @@ mod tests {
                 *block = larger;
             }
             let live = blocks.len() * capacity(class);
-            assert!(slab.taken() < live + live / 4, "{} for {live}", slab.taken());
+            assert!(
+                slab.taken() < live + live / 4,
+                "{} for {live}",
+                slab.taken()
+            );
             assert!(slab.records.len() < 2 * live + PAGE);
         }
     }

@@ -43,7 +43,10 @@ struct Rest {
 impl Stored {
     /// What has to be kept of a route besides its metrics.
     pub(super) fn new(route: RouteAttributes) -> Self {
-        let RouteAttributes { attributes, next_hop } = route;
+        let RouteAttributes {
+            attributes,
+            next_hop,
+        } = route;
         let Attributes {
             origin: _,
             as_path,
@@ -80,7 +83,13 @@ impl Stored {
             partial,
         };
         let rest = (!rest.is_empty()).then(|| Box::new(rest));
-        Self { as_path, communities, large_communities, cluster_list, rest }
+        Self {
+            as_path,
+            communities,
+            large_communities,
+            cluster_list,
+            rest,
+        }
     }
 
     /// The whole set.
@@ -108,7 +117,10 @@ impl Stored {
             unknown: rest.unknown.clone(),
             partial: rest.partial,
         };
-        RouteAttributes { attributes, next_hop: self.next_hop(metrics, next_hops) }
+        RouteAttributes {
+            attributes,
+            next_hop: self.next_hop(metrics, next_hops),
+        }
     }
 
     /// True when this is what [`Self::new`] made of an equal route.
@@ -118,7 +130,10 @@ impl Stored {
         route: &RouteAttributes,
         next_hops: &NextHopTable,
     ) -> bool {
-        let RouteAttributes { attributes, next_hop } = route;
+        let RouteAttributes {
+            attributes,
+            next_hop,
+        } = route;
         // Destructured, so that an attribute added is an attribute compared.
         let Attributes {
             origin,
@@ -184,7 +199,9 @@ impl Stored {
     fn next_hop(&self, metrics: &Metrics, next_hops: &NextHopTable) -> Option<NextHop> {
         let special = self.rest.as_deref().and_then(|rest| rest.next_hop);
         special.or_else(|| {
-            metrics.next_hop.map(|index| NextHop::from(next_hops.address(index)))
+            metrics
+                .next_hop
+                .map(|index| NextHop::from(next_hops.address(index)))
         })
     }
 }

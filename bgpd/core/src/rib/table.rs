@@ -76,8 +76,12 @@ pub(super) struct Changes {
 }
 
 impl SlotRecord {
-    const UNUSED: Self =
-        Self { paths: PathList::EMPTY, fib: FibId::NONE, best: NO_BEST, holders: 0 };
+    const UNUSED: Self = Self {
+        paths: PathList::EMPTY,
+        fib: FibId::NONE,
+        best: NO_BEST,
+        holders: 0,
+    };
 
     /// Position of the best path among the paths of the prefix.
     pub(super) fn best(&self) -> Option<usize> {
@@ -247,9 +251,9 @@ impl Table {
         (0..NO_BEST)
             .zip(self.paths.get(list))
             .filter_map(|(position, path)| {
-                self.eligible(shared, path).ok().map(|eligible| {
-                    candidate(shared, position, path, &eligible)
-                })
+                self.eligible(shared, path)
+                    .ok()
+                    .map(|eligible| candidate(shared, position, path, &eligible))
             })
             .collect()
     }
@@ -272,7 +276,10 @@ impl Table {
             // Whoever originates it knows whether it is there; nothing is sent to its next hop by way of this table.
             return Ok(Eligible { metrics, cost: 0 });
         }
-        match metrics.next_hop.map(|next_hop| shared.next_hops.resolve(next_hop)) {
+        match metrics
+            .next_hop
+            .map(|next_hop| shared.next_hops.resolve(next_hop))
+        {
             None => Ok(Eligible { metrics, cost: 0 }),
             Some(Resolution::Usable(cost)) => Ok(Eligible { metrics, cost }),
             Some(Resolution::Own) => Err(Ineligible::NextHopIsSelf),
@@ -367,7 +374,10 @@ impl Table {
             return;
         }
         let prefix = self.prefixes.get(slot);
-        changes.fib.push(FibChange { prefix, route: route.clone() });
+        changes.fib.push(FibChange {
+            prefix,
+            route: route.clone(),
+        });
         let id = route.map_or(FibId::NONE, |route| shared.fibs.intern(route));
         self.slots[slot.index()].fib = id;
         shared.fibs.release(installed);
@@ -387,15 +397,26 @@ impl Table {
                 continue;
             };
             let address = shared.next_hops.address(next_hop);
-            let interface =
-                shared.peers.facts(path.peer).interface.filter(|_| is_link_local(address));
-            let next_hop = FibNextHop { address, interface, weight: 1 };
+            let interface = shared
+                .peers
+                .facts(path.peer)
+                .interface
+                .filter(|_| is_link_local(address));
+            let next_hop = FibNextHop {
+                address,
+                interface,
+                weight: 1,
+            };
             if !next_hops.contains(&next_hop) {
                 next_hops.push(next_hop);
             }
         }
         let local_pref = shared.attributes.metrics(best.accepted).local_pref;
-        (!next_hops.is_empty()).then_some(FibRoute { next_hops, source, local_pref })
+        (!next_hops.is_empty()).then_some(FibRoute {
+            next_hops,
+            source,
+            local_pref,
+        })
     }
 
     /// The step at which each usable path lost, by position; the paths left are equal, best first.
@@ -406,7 +427,9 @@ impl Table {
     ) -> (Candidates, SmallVec<[(u16, Step); 8]>) {
         let mut candidates = self.candidates(shared, slot);
         let mut lost = SmallVec::new();
-        decide(&mut candidates, |candidate, step| lost.push((candidate.position, step)));
+        decide(&mut candidates, |candidate, step| {
+            lost.push((candidate.position, step))
+        });
         (candidates, lost)
     }
 }
@@ -439,7 +462,9 @@ fn candidate(shared: &Shared, position: u16, path: &Path, eligible: &Eligible<'_
         local: path.peer == PeerIndex::LOCAL,
         ebgp: facts.is_ebgp(),
         origin: metrics.origin as u8,
-        local_pref: metrics.local_pref.unwrap_or(shared.settings.default_local_pref),
+        local_pref: metrics
+            .local_pref
+            .unwrap_or(shared.settings.default_local_pref),
         hops: metrics.hops,
         neighbour: metrics.neighbour,
         // RFC 4271 section 9.1.2.2 (c): without MED it counts as the lowest.

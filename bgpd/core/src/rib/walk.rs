@@ -41,7 +41,11 @@ impl Walk {
     /// Adds a job, or sends the same one round once more from here.
     pub(super) fn add(&mut self, job: Job) {
         self.riders.retain(|rider| rider.job != job);
-        self.riders.push(Rider { job, start: self.cursor, wrapped: false });
+        self.riders.push(Rider {
+            job,
+            start: self.cursor,
+            wrapped: false,
+        });
     }
 
     /// True when there is nothing to do.

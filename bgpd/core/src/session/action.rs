@@ -135,7 +135,9 @@ impl fmt::Display for DownReason {
             Self::Sent(message) => write!(f, "sent {}", notification::describe(message)),
             Self::Received(message) => write!(f, "received {}", notification::describe(message)),
             Self::Lost { error: Some(error) } => write!(f, "connection lost: {error}"),
-            Self::Lost { error: None } => f.write_str("connection closed by the peer without a reason"),
+            Self::Lost { error: None } => {
+                f.write_str("connection closed by the peer without a reason")
+            }
             Self::PeerRestarted => f.write_str("the peer restarted and opened a new connection"),
             Self::PlannedRestart => f.write_str("planned restart of this daemon"),
         }

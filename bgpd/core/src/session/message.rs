@@ -31,8 +31,13 @@ pub(super) fn kind(frame: &[u8]) -> u8 {
 }
 
 impl MessageCounters {
-    pub(super) const ZERO: Self =
-        Self { open: 0, update: 0, notification: 0, keepalive: 0, route_refresh: 0 };
+    pub(super) const ZERO: Self = Self {
+        open: 0,
+        update: 0,
+        notification: 0,
+        keepalive: 0,
+        route_refresh: 0,
+    };
 
     /// Counts one message by its type octet.
     pub(super) fn count(&mut self, frame: &[u8]) {

@@ -9,8 +9,8 @@
 use std::time::Duration;
 
 use bgp_wire::{
-    Asn, Capability, DecodeContext, EncodeContext, Family, FamilySet, GracefulFamily, NotificationMessage,
-    OpenMessage, RouterId, SessionType,
+    Asn, Capability, DecodeContext, EncodeContext, Family, FamilySet, GracefulFamily,
+    NotificationMessage, OpenMessage, RouterId, SessionType,
 };
 
 use super::notification;
@@ -68,7 +68,10 @@ impl Negotiated {
     /// The directions in which `family` carries several paths per prefix, seen from us.
     #[must_use]
     pub fn add_path(&self, family: Family) -> Option<AddPathMode> {
-        self.add_path.iter().find(|(listed, _)| *listed == family).map(|(_, mode)| *mode)
+        self.add_path
+            .iter()
+            .find(|(listed, _)| *listed == family)
+            .map(|(_, mode)| *mode)
     }
 
     /// True when the peer says that it kept forwarding for `family` through its restart.
@@ -84,7 +87,9 @@ impl Negotiated {
 
     /// How long the peer's routes are kept when it goes.
     pub(super) fn restart_time(&self) -> Duration {
-        self.graceful_restart.as_ref().map_or(Duration::ZERO, |restart| restart.restart_time)
+        self.graceful_restart
+            .as_ref()
+            .map_or(Duration::ZERO, |restart| restart.restart_time)
     }
 
     /// A third of the hold time, or the configured interval if that is shorter.
@@ -93,7 +98,9 @@ impl Negotiated {
         configured: Option<Duration>,
     ) -> Option<Duration> {
         let longest = hold_time.duration()? / 3;
-        Some(configured.map_or(longest, |configured| configured.clamp(LEAST_KEEPALIVE, longest)))
+        Some(configured.map_or(longest, |configured| {
+            configured.clamp(LEAST_KEEPALIVE, longest)
+        }))
     }
 }
 
@@ -130,7 +137,10 @@ impl Offer {
             router_id: settings.router_id,
             capabilities,
         };
-        Self { settings: settings.clone(), open }
+        Self {
+            settings: settings.clone(),
+            open,
+        }
     }
 
     /// Judges the peer's OPEN against ours.
@@ -160,12 +170,22 @@ impl Offer {
         let both = |capability: &Capability| {
             self.open.capabilities.contains(capability) && open.capabilities.contains(capability)
         };
-        let session_type = if internal { SessionType::Internal } else { SessionType::External };
-        let four_octet_asn = [&self.open, open].iter().all(|open| has_four_octet_asn(&open.capabilities));
+        let session_type = if internal {
+            SessionType::Internal
+        } else {
+            SessionType::External
+        };
+        let four_octet_asn = [&self.open, open]
+            .iter()
+            .all(|open| has_four_octet_asn(&open.capabilities));
         let extended_messages = both(&Capability::ExtendedMessage);
         let add_path = common_add_path(&families, &self.open.capabilities, &open.capabilities);
         let add_path_in = |direction: fn(AddPathMode) -> bool| -> FamilySet {
-            add_path.iter().filter(|(_, mode)| direction(*mode)).map(|(family, _)| *family).collect()
+            add_path
+                .iter()
+                .filter(|(_, mode)| direction(*mode))
+                .map(|(family, _)| *family)
+                .collect()
         };
         let graceful_restart = graceful_restart(&self.open.capabilities)
             .and(graceful_restart(&open.capabilities))
@@ -173,7 +193,8 @@ impl Offer {
                 restart_time: peer.restart_time,
                 restarting: peer.restarting,
                 notification: peer.notification
-                    && graceful_restart(&self.open.capabilities).is_some_and(|own| own.notification),
+                    && graceful_restart(&self.open.capabilities)
+                        .is_some_and(|own| own.notification),
                 families: peer
                     .families
                     .into_iter()
@@ -218,14 +239,24 @@ fn capabilities(
     restarting: bool,
     forwarding_preserved: bool,
 ) -> Vec<Capability> {
-    let mut capabilities: Vec<Capability> =
-        settings.families.iter().map(|family| Capability::MultiProtocol(*family)).collect();
+    let mut capabilities: Vec<Capability> = settings
+        .families
+        .iter()
+        .map(|family| Capability::MultiProtocol(*family))
+        .collect();
     capabilities.push(Capability::RouteRefresh);
     if settings.extended_messages {
         capabilities.push(Capability::ExtendedMessage);
     }
-    if let Some(GracefulRestartSettings { restart_time, max_stale_time: _ }) = settings.graceful_restart {
-        let family = |family: &Family| GracefulFamily { family: *family, forwarding_preserved };
+    if let Some(GracefulRestartSettings {
+        restart_time,
+        max_stale_time: _,
+    }) = settings.graceful_restart
+    {
+        let family = |family: &Family| GracefulFamily {
+            family: *family,
+            forwarding_preserved,
+        };
         capabilities.push(Capability::GracefulRestart {
             restarting,
             notification: true,
@@ -234,8 +265,13 @@ fn capabilities(
         });
     }
     capabilities.push(Capability::FourOctetAsn(settings.local_asn));
-    let add_path = settings.add_path.iter().filter(|(family, _)| settings.families.contains(family));
-    let add_path: Vec<_> = add_path.map(|(family, mode)| (*family, on_the_wire(*mode))).collect();
+    let add_path = settings
+        .add_path
+        .iter()
+        .filter(|(family, _)| settings.families.contains(family));
+    let add_path: Vec<_> = add_path
+        .map(|(family, mode)| (*family, on_the_wire(*mode)))
+        .collect();
     if !add_path.is_empty() {
         capabilities.push(Capability::AddPath(add_path));
     }
@@ -253,7 +289,11 @@ fn common_families(ours: &[Capability], theirs: &[Capability]) -> Vec<Family> {
                 _ => None,
             })
             .collect();
-        if families.is_empty() { vec![Family::IPV4_UNICAST] } else { families }
+        if families.is_empty() {
+            vec![Family::IPV4_UNICAST]
+        } else {
+            families
+        }
     };
     let theirs = listed(theirs);
     let mut common = listed(ours);
@@ -269,9 +309,10 @@ fn common_add_path(
 ) -> Vec<(Family, AddPathMode)> {
     let mode = |capabilities: &[Capability], family: Family| {
         capabilities.iter().find_map(|capability| match capability {
-            Capability::AddPath(modes) => {
-                modes.iter().find(|(listed, _)| *listed == family).map(|(_, mode)| *mode)
-            }
+            Capability::AddPath(modes) => modes
+                .iter()
+                .find(|(listed, _)| *listed == family)
+                .map(|(_, mode)| *mode),
             _ => None,
         })
     };
@@ -279,8 +320,10 @@ fn common_add_path(
         .iter()
         .filter_map(|family| {
             let (own, peer) = (mode(ours, *family)?, mode(theirs, *family)?);
-            let directions =
-                AddPathMode::from_directions(own.sends() && peer.receives(), own.receives() && peer.sends());
+            let directions = AddPathMode::from_directions(
+                own.sends() && peer.receives(),
+                own.receives() && peer.sends(),
+            );
             Some((*family, directions?))
         })
         .collect()
@@ -295,20 +338,25 @@ const fn on_the_wire(mode: AddPathMode) -> bgp_wire::AddPathMode {
 }
 
 fn has_four_octet_asn(capabilities: &[Capability]) -> bool {
-    capabilities.iter().any(|capability| matches!(capability, Capability::FourOctetAsn(_)))
+    capabilities
+        .iter()
+        .any(|capability| matches!(capability, Capability::FourOctetAsn(_)))
 }
 
 /// What a speaker says about its graceful restart, before it is held against the other side.
 fn graceful_restart(capabilities: &[Capability]) -> Option<PeerGracefulRestart> {
     capabilities.iter().find_map(|capability| match capability {
-        Capability::GracefulRestart { restarting, notification, restart_time, families } => {
-            Some(PeerGracefulRestart {
-                restart_time: Duration::from_secs((*restart_time).into()),
-                restarting: *restarting,
-                notification: *notification,
-                families: families.clone(),
-            })
-        }
+        Capability::GracefulRestart {
+            restarting,
+            notification,
+            restart_time,
+            families,
+        } => Some(PeerGracefulRestart {
+            restart_time: Duration::from_secs((*restart_time).into()),
+            restarting: *restarting,
+            notification: *notification,
+            families: families.clone(),
+        }),
         _ => None,
     })
 }

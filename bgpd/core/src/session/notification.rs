@@ -26,7 +26,11 @@ pub(super) fn no_common_family(needed: &[Family]) -> NotificationMessage {
         data.put_u16(family.afi.into());
         data.put_slice(&[0, family.safi.into()]);
     }
-    NotificationMessage { code: OPEN, subcode: UNSUPPORTED_CAPABILITY, data: data.freeze() }
+    NotificationMessage {
+        code: OPEN,
+        subcode: UNSUPPORTED_CAPABILITY,
+        data: data.freeze(),
+    }
 }
 
 pub(super) fn hold_timer_expired() -> NotificationMessage {
@@ -55,7 +59,11 @@ pub(super) fn prefix_limit(family: Family, limit: u32) -> NotificationMessage {
     data.put_u16(family.afi.into());
     data.put_u8(family.safi.into());
     data.put_u32(limit);
-    NotificationMessage { code: CEASE, subcode: PREFIX_LIMIT, data: data.freeze() }
+    NotificationMessage {
+        code: CEASE,
+        subcode: PREFIX_LIMIT,
+        data: data.freeze(),
+    }
 }
 
 pub(super) fn admin_shutdown(text: &str) -> NotificationMessage {
@@ -84,7 +92,11 @@ pub(super) fn hard_reset(reason: &NotificationMessage) -> NotificationMessage {
     let mut data = BytesMut::with_capacity(2 + reason.data.len());
     data.put_slice(&[reason.code, reason.subcode]);
     data.put_slice(&reason.data);
-    NotificationMessage { code: CEASE, subcode: HARD_RESET, data: data.freeze() }
+    NotificationMessage {
+        code: CEASE,
+        subcode: HARD_RESET,
+        data: data.freeze(),
+    }
 }
 
 pub(super) const fn is_hard_reset(message: &NotificationMessage) -> bool {
@@ -100,9 +112,7 @@ pub(super) const fn is_unsupported_parameter(message: &NotificationMessage) -> b
 pub(super) fn is_error(message: &NotificationMessage) -> bool {
     match inner(message) {
         Some(inner) => is_error(&inner),
-        None => {
-            message.code != CEASE || matches!(message.subcode, PREFIX_LIMIT | OUT_OF_RESOURCES)
-        }
+        None => message.code != CEASE || matches!(message.subcode, PREFIX_LIMIT | OUT_OF_RESOURCES),
     }
 }
 
@@ -139,13 +149,23 @@ fn inner(message: &NotificationMessage) -> Option<NotificationMessage> {
     if !is_hard_reset(message) {
         return None;
     }
-    let [code, subcode, ..] = message.data[..] else { return None };
-    let inner = NotificationMessage { code, subcode, data: message.data.slice(2..) };
+    let [code, subcode, ..] = message.data[..] else {
+        return None;
+    };
+    let inner = NotificationMessage {
+        code,
+        subcode,
+        data: message.data.slice(2..),
+    };
     (!is_hard_reset(&inner)).then_some(inner)
 }
 
 fn plain(code: u8, subcode: u8) -> NotificationMessage {
-    NotificationMessage { code, subcode, data: Bytes::new() }
+    NotificationMessage {
+        code,
+        subcode,
+        data: Bytes::new(),
+    }
 }
 
 fn with_text(subcode: u8, text: &str) -> NotificationMessage {
@@ -155,7 +175,11 @@ fn with_text(subcode: u8, text: &str) -> NotificationMessage {
         data.put_u8(text.len() as u8); // at most MAX_TEXT
         data.put_slice(text.as_bytes());
     }
-    NotificationMessage { code: CEASE, subcode, data: data.freeze() }
+    NotificationMessage {
+        code: CEASE,
+        subcode,
+        data: data.freeze(),
+    }
 }
 
 /// The names in the IANA registries "BGP Error (Notification) Codes" and their subcodes.
@@ -163,7 +187,11 @@ fn names(code: u8, subcode: u8) -> (Option<&'static str>, Option<&'static str>) 
     let (code, subcodes): (_, &[&'static str]) = match code {
         1 => (
             "Message Header Error",
-            &["Connection Not Synchronized", "Bad Message Length", "Bad Message Type"],
+            &[
+                "Connection Not Synchronized",
+                "Bad Message Length",
+                "Bad Message Type",
+            ],
         ),
         OPEN => (
             "OPEN Message Error",
@@ -225,7 +253,9 @@ fn names(code: u8, subcode: u8) -> (Option<&'static str>, Option<&'static str>) 
         SEND_HOLD_TIMER => ("Send Hold Timer Expired", &[]),
         _ => return (None, None),
     };
-    let subcode = usize::from(subcode).checked_sub(1).and_then(|index| subcodes.get(index));
+    let subcode = usize::from(subcode)
+        .checked_sub(1)
+        .and_then(|index| subcodes.get(index));
     (Some(code), subcode.copied())
 }
 
@@ -277,9 +307,19 @@ mod tests {
 
     #[test]
     fn texts_of_a_hostile_peer_are_harmless() {
-        for data in [&[][..], &[0], &[9, b'x'], &[2, 0xff, 0xfe], &[3, b'a', 0x1b, b'b']] {
+        for data in [
+            &[][..],
+            &[0],
+            &[9, b'x'],
+            &[2, 0xff, 0xfe],
+            &[3, b'a', 0x1b, b'b'],
+        ] {
             let data = Bytes::copy_from_slice(data);
-            let message = NotificationMessage { code: CEASE, subcode: ADMIN_SHUTDOWN, data };
+            let message = NotificationMessage {
+                code: CEASE,
+                subcode: ADMIN_SHUTDOWN,
+                data,
+            };
             let text = describe(&message);
             assert!(text.starts_with("Cease/Administrative Shutdown"));
             assert!(!text.chars().any(char::is_control), "{text:?}");

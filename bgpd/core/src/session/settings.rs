@@ -68,7 +68,11 @@ impl PeerSettings {
             && same_members(add_path, &new.add_path)
             && graceful_restart.is_some() == new.graceful_restart.is_some()
             && *extended_messages == new.extended_messages;
-        if same_open { ChangeCost::None } else { ChangeCost::SessionReset }
+        if same_open {
+            ChangeCost::None
+        } else {
+            ChangeCost::SessionReset
+        }
     }
 }
 

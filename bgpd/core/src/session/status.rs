@@ -135,7 +135,13 @@ impl LastDown {
 
     pub(super) fn dial_failed(at: Instant, error: &str) -> Self {
         let text = format!("cannot connect: {error}");
-        Self { at, by: DownBy::Transport, code: None, subcode: None, text }
+        Self {
+            at,
+            by: DownBy::Transport,
+            code: None,
+            subcode: None,
+            text,
+        }
     }
 }
 

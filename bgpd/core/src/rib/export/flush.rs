@@ -78,7 +78,8 @@ impl Sender<'_> {
                 }
             }
             let in_step = group.in_step(self.shared);
-            self.packer.send(self.shared, self.table, &group.key, &in_step, self.out);
+            self.packer
+                .send(self.shared, self.table, &group.key, &in_step, self.out);
             self.memo.clear(self.shared);
         }
         if group.dirty.is_empty() && undecided.is_empty() {
@@ -101,14 +102,20 @@ impl Sender<'_> {
         let must_not = group.excluded(self.shared, new);
         self.queue(slot, old, new, &had_not, &must_not);
 
-        self.shared.attributes.retain(new.map_or(AttrId::NONE, |sent| sent.attributes));
-        self.shared.release(old.map_or(AttrId::NONE, |sent| sent.attributes));
+        self.shared
+            .attributes
+            .retain(new.map_or(AttrId::NONE, |sent| sent.attributes));
+        self.shared
+            .release(old.map_or(AttrId::NONE, |sent| sent.attributes));
         group.out.set(slot, new);
         let record = &mut self.table.slots[slot.index()];
         record.holders += u16::from(new.is_some());
         record.holders -= u16::from(old.is_some());
         if lagging {
-            group.members.iter_mut().for_each(|member| member.note(slot));
+            group
+                .members
+                .iter_mut()
+                .for_each(|member| member.note(slot));
         }
         group.version += 1;
         group.branch = None;
@@ -118,7 +125,10 @@ impl Sender<'_> {
         let path = *self.table.best(slot)?;
         let prefix = self.table.prefixes.get(slot);
         let attributes = export(self.shared, self.memo, &group.key, prefix, &path).ok()?;
-        Some(Sent { attributes, source: path.peer })
+        Some(Sent {
+            attributes,
+            source: path.peer,
+        })
     }
 
     /// Who has to hear what, so that afterwards each member has exactly what it should.
@@ -133,16 +143,19 @@ impl Sender<'_> {
         if let Some(new) = new {
             if old.is_some_and(|old| old.attributes == new.attributes) {
                 let newly = difference(had_not, must_not);
-                self.packer.announce(slot, new.attributes, Audience::Only(newly));
+                self.packer
+                    .announce(slot, new.attributes, Audience::Only(newly));
             } else {
-                self.packer.announce(slot, new.attributes, Audience::AllBut(must_not.clone()));
+                self.packer
+                    .announce(slot, new.attributes, Audience::AllBut(must_not.clone()));
             }
             if old.is_some() {
                 let no_longer = difference(must_not, had_not);
                 self.packer.withdraw(slot, Audience::Only(no_longer));
             }
         } else if old.is_some() {
-            self.packer.withdraw(slot, Audience::AllBut(had_not.clone()));
+            self.packer
+                .withdraw(slot, Audience::AllBut(had_not.clone()));
         }
     }
 
@@ -160,7 +173,8 @@ impl Sender<'_> {
                 let sent = group.out.get(slot);
                 if let Some(Sent { attributes, .. }) = sent {
                     let excluded = group.excluded(self.shared, sent);
-                    self.packer.announce(slot, attributes, Audience::AllBut(excluded));
+                    self.packer
+                        .announce(slot, attributes, Audience::AllBut(excluded));
                 }
             }
             let riders: Arc<[PeerId]> = group
@@ -169,7 +183,8 @@ impl Sender<'_> {
                 .filter(|member| member.is_dumping())
                 .map(|member| self.shared.peers.facts(member.peer).id)
                 .collect();
-            self.packer.send(self.shared, self.table, &group.key, &riders, self.out);
+            self.packer
+                .send(self.shared, self.table, &group.key, &riders, self.out);
             group.advance_dump(to);
         }
     }
@@ -178,7 +193,8 @@ impl Sender<'_> {
     fn feed(&mut self, group: &mut Group, budget: &mut usize) {
         for position in 0..group.members.len() {
             let peer = group.members[position].peer;
-            while group.members[position].is_lagging() && *budget > 0 && has_room(self.shared, peer) {
+            while group.members[position].is_lagging() && *budget > 0 && has_room(self.shared, peer)
+            {
                 for _ in 0..self.step.min(*budget) {
                     let Some(slot) = group.members[position].next_missing() else {
                         group.steps_changed();
@@ -193,11 +209,14 @@ impl Sender<'_> {
                             sent.attributes,
                             Audience::AllBut(Excluded::new()),
                         ),
-                        None => self.packer.withdraw(slot, Audience::AllBut(Excluded::new())),
+                        None => self
+                            .packer
+                            .withdraw(slot, Audience::AllBut(Excluded::new())),
                     }
                 }
                 let alone: Arc<[PeerId]> = Arc::new([self.shared.peers.facts(peer).id]);
-                self.packer.send(self.shared, self.table, &group.key, &alone, self.out);
+                self.packer
+                    .send(self.shared, self.table, &group.key, &alone, self.out);
             }
         }
     }
@@ -217,12 +236,17 @@ impl Sender<'_> {
             let family = self.table.family;
             if member.owes_initial && !filling {
                 member.owes_initial = false;
-                self.out.push(RibAction::InitialRoutesSent { peer, epoch, family });
+                self.out.push(RibAction::InitialRoutesSent {
+                    peer,
+                    epoch,
+                    family,
+                });
             }
             if member.owes_refresh_end && !filling {
                 member.owes_refresh_end = false;
                 let frame = pack::refresh_mark(family, RefreshSubtype::End);
-                self.packer.push(self.shared, Recipients::one(peer), frame, 1, self.out);
+                self.packer
+                    .push(self.shared, Recipients::one(peer), frame, 1, self.out);
             }
         }
     }
@@ -261,7 +285,10 @@ impl Sender<'_> {
 }
 
 fn difference(all: &Excluded, without: &Excluded) -> Excluded {
-    all.iter().copied().filter(|peer| !without.contains(peer)).collect()
+    all.iter()
+        .copied()
+        .filter(|peer| !without.contains(peer))
+        .collect()
 }
 
 /// How long members that have room wait for those that have none.

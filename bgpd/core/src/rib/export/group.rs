@@ -45,7 +45,10 @@ impl AdjRibOut {
     /// What was sent of a slot.
     pub(in crate::rib) fn get(&self, slot: Slot) -> Option<Sent> {
         let attributes = self.attributes.get(slot.index())?.some()?;
-        Some(Sent { attributes, source: self.sources[slot.index()] })
+        Some(Sent {
+            attributes,
+            source: self.sources[slot.index()],
+        })
     }
 
     /// Records what is sent; the references are the caller's business.
@@ -158,7 +161,9 @@ impl Group {
 
     pub(super) fn add(&mut self, shared: &Shared, member: Member) {
         self.index_router_id(shared, member.peer);
-        let position = self.members.partition_point(|other| other.peer < member.peer);
+        let position = self
+            .members
+            .partition_point(|other| other.peer < member.peer);
         self.members.insert(position, member);
         self.in_step = None;
     }
@@ -172,7 +177,10 @@ impl Group {
 
     /// Takes a member out, also when what is known of it has changed since it came.
     pub(super) fn take(&mut self, peer: PeerIndex) -> Option<Member> {
-        let position = self.members.binary_search_by_key(&peer, |member| member.peer).ok()?;
+        let position = self
+            .members
+            .binary_search_by_key(&peer, |member| member.peer)
+            .ok()?;
         self.by_router_id.retain(|_, peers| {
             peers.retain(|other| *other != peer);
             !peers.is_empty()
@@ -182,7 +190,10 @@ impl Group {
     }
 
     pub(in crate::rib) fn member(&self, peer: PeerIndex) -> Option<&Member> {
-        let position = self.members.binary_search_by_key(&peer, |member| member.peer).ok()?;
+        let position = self
+            .members
+            .binary_search_by_key(&peer, |member| member.peer)
+            .ok()?;
         self.members.get(position)
     }
 

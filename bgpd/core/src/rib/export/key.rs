@@ -99,7 +99,10 @@ fn can_carry(encode: &EncodeContext, family: Family, next_hop: NextHop) -> bool 
 fn own_next_hop(peer: &RibPeer, family: Family) -> Option<NextHop> {
     let v4 = peer.own_v4().map(NextHop::V4);
     let v6 = own_v6(peer);
-    [v4, v6].into_iter().flatten().find(|next_hop| can_carry(&peer.encode, family, *next_hop))
+    [v4, v6]
+        .into_iter()
+        .flatten()
+        .find(|next_hop| can_carry(&peer.encode, family, *next_hop))
 }
 
 /// With the link-local address beside the global one where both ends are on one link (RFC 2545 section 3).

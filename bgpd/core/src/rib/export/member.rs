@@ -79,7 +79,11 @@ impl Member {
         let Some(dump) = self.dump.take() else {
             return;
         };
-        let rest = if dump.wrapped { dump_cursor..dump.start } else { dump_cursor..out.end() };
+        let rest = if dump.wrapped {
+            dump_cursor..dump.start
+        } else {
+            dump_cursor..out.end()
+        };
         let missed = if dump.wrapped { 0..0 } else { 0..dump.start };
         for slot in rest.chain(missed).map(Slot::from_index) {
             if out.get(slot).is_some() {
@@ -90,7 +94,10 @@ impl Member {
 
     /// It has to get all of Adj-RIB-Out again.
     pub(super) fn start_over(&mut self, out: &AdjRibOut, dump_cursor: usize) {
-        self.dump = Some(Dump { start: dump_cursor, wrapped: false });
+        self.dump = Some(Dump {
+            start: dump_cursor,
+            wrapped: false,
+        });
         if self.lagging.is_some() {
             self.lag(out, dump_cursor);
         }
@@ -115,11 +122,15 @@ impl Member {
 
     /// True when a withdrawal of the slot may still have to go to it.
     pub(in crate::rib) fn lacks(&self, slot: Slot) -> bool {
-        self.lagging.as_ref().is_some_and(|lagging| lagging.slots.contains(slot))
+        self.lagging
+            .as_ref()
+            .is_some_and(|lagging| lagging.slots.contains(slot))
     }
 
     /// How many prefixes it lacks.
     pub(in crate::rib) fn missing(&self) -> usize {
-        self.lagging.as_ref().map_or(0, |lagging| lagging.slots.len())
+        self.lagging
+            .as_ref()
+            .map_or(0, |lagging| lagging.slots.len())
     }
 }

@@ -86,7 +86,9 @@ impl Groups {
         let current = shared.peers.family(peer, table.number).group;
         let index = match current.and_then(|index| Some((index, self.get(index)?))) {
             Some((_, group)) if group.key == key => return,
-            Some((index, group)) if group.members.len() == 1 => self.rekey(shared, table, index, key),
+            Some((index, group)) if group.members.len() == 1 => {
+                self.rekey(shared, table, index, key)
+            }
             Some((index, _)) => self.branch(shared, table, peer, index, key),
             None => self.join(shared, table, peer, key),
         };
@@ -121,14 +123,20 @@ impl Groups {
             return;
         };
         let (adj_rib_out, cursor) = (&group.out, group.dump_cursor);
-        let position = group.members.binary_search_by_key(&peer, |member| member.peer);
-        let Some(member) = position.ok().and_then(|position| group.members.get_mut(position))
+        let position = group
+            .members
+            .binary_search_by_key(&peer, |member| member.peer);
+        let Some(member) = position
+            .ok()
+            .and_then(|position| group.members.get_mut(position))
         else {
             return;
         };
         member.start_over(adj_rib_out, cursor);
-        let enhanced =
-            shared.peers.record(peer).is_some_and(|record| record.settings.enhanced_refresh);
+        let enhanced = shared
+            .peers
+            .record(peer)
+            .is_some_and(|record| record.settings.enhanced_refresh);
         if enhanced {
             member.owes_refresh_end = true;
             let frame = pack::refresh_mark(table.family, RefreshSubtype::Begin);
@@ -146,7 +154,11 @@ impl Groups {
         slices: Slices,
         out: &mut Outbox<RibAction>,
     ) {
-        let Slices { send: mut budget, step, .. } = slices;
+        let Slices {
+            send: mut budget,
+            step,
+            ..
+        } = slices;
         for table in tables {
             // From another one each time, so that a short budget does not always serve the same groups.
             let members = self.by_table[table.number].len();
@@ -160,7 +172,15 @@ impl Groups {
                 };
                 let Self { memo, packer, .. } = self;
                 let (shared, out) = (&mut *shared, &mut *out);
-                let mut sender = Sender { shared, table, memo, packer, now, step, out };
+                let mut sender = Sender {
+                    shared,
+                    table,
+                    memo,
+                    packer,
+                    now,
+                    step,
+                    out,
+                };
                 budget = sender.run(&mut group, budget);
                 self.groups[index.index()] = Some(group);
                 if budget == 0 {
@@ -172,12 +192,7 @@ impl Groups {
     }
 
     /// Gives back up to `budget` references of groups that closed.
-    pub(super) fn reclaim(
-        &mut self,
-        shared: &mut Shared,
-        tables: &mut [Table],
-        mut budget: usize,
-    ) {
+    pub(super) fn reclaim(&mut self, shared: &mut Shared, tables: &mut [Table], mut budget: usize) {
         while let Some(Closing { group, next }) = self.closing.last_mut() {
             let end = group.out.end().min(*next + budget);
             let table = &mut tables[group.table];
@@ -203,9 +218,12 @@ impl Groups {
 
     /// True when a slot without holders is still wanted here: to be compared, or withdrawn from a member that lags.
     pub(super) fn wants(&self, table: usize, slot: Slot) -> bool {
-        self.by_table[table].iter().filter_map(|index| self.get(*index)).any(|group| {
-            group.dirty.contains(slot) || group.members.iter().any(|member| member.lacks(slot))
-        })
+        self.by_table[table]
+            .iter()
+            .filter_map(|index| self.get(*index))
+            .any(|group| {
+                group.dirty.contains(slot) || group.members.iter().any(|member| member.lacks(slot))
+            })
     }
 
     /// True when there is something to give back.
@@ -296,10 +314,14 @@ impl Groups {
         let filling = old.filling;
 
         let twin = self.by_table[table.number].iter().copied().find(|index| {
-            self.get(*index).is_some_and(|group| group.branch == Some(origin) && group.key == key)
+            self.get(*index)
+                .is_some_and(|group| group.branch == Some(origin) && group.key == key)
         });
         let index = twin.unwrap_or_else(|| {
-            let out = self.get(from).map(|old| old.out.clone()).unwrap_or_default();
+            let out = self
+                .get(from)
+                .map(|old| old.out.clone())
+                .unwrap_or_default();
             for slot in (0..out.end()).map(Slot::from_index) {
                 if let Some(sent) = out.get(slot) {
                     shared.attributes.retain(sent.attributes);
@@ -322,10 +344,14 @@ impl Groups {
     }
 
     fn create(&mut self, table: usize, key: Arc<GroupKey>) -> GroupIndex {
-        let position = self.groups.iter().position(Option::is_none).unwrap_or_else(|| {
-            self.groups.push(None);
-            self.groups.len() - 1
-        });
+        let position = self
+            .groups
+            .iter()
+            .position(Option::is_none)
+            .unwrap_or_else(|| {
+                self.groups.push(None);
+                self.groups.len() - 1
+            });
         let index = GroupIndex(u32::try_from(position).expect("fewer than 2^32 groups"));
         self.serial += 1;
         let group = Group::new(Arc::clone(&key), table, index, self.serial);
@@ -366,8 +392,12 @@ impl Groups {
             if main == index || self.get(main).is_none_or(|main| !main.dirty.is_empty()) {
                 continue;
             }
-            let peers: Vec<_> =
-                self.get(index).into_iter().flat_map(|group| &group.members).map(|m| m.peer).collect();
+            let peers: Vec<_> = self
+                .get(index)
+                .into_iter()
+                .flat_map(|group| &group.members)
+                .map(|m| m.peer)
+                .collect();
             for peer in peers {
                 let Some(member) = self.groups[index.index()].as_mut().and_then(|group| {
                     let mut member = group.take(peer)?;

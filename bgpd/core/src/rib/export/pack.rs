@@ -7,7 +7,9 @@
 use std::mem;
 use std::sync::Arc;
 
-use bgp_wire::{Family, Nlri, RefreshSubtype, RouteRefreshMessage, encode_attributes, pack_reach, pack_unreach};
+use bgp_wire::{
+    Family, Nlri, RefreshSubtype, RouteRefreshMessage, encode_attributes, pack_reach, pack_unreach,
+};
 use bytes::{Bytes, BytesMut};
 use hashbrown::HashMap;
 
@@ -105,24 +107,39 @@ impl Packer {
                 record.outstanding += frame.len();
             }
         }
-        out.push(RibAction::Send { peers, frame, messages });
+        out.push(RibAction::Send {
+            peers,
+            frame,
+            messages,
+        });
     }
 
     fn queue(&mut self, slot: Slot, attributes: Option<AttrId>, audience: Audience) {
         if matches!(&audience, Audience::Only(peers) if peers.is_empty()) {
             return;
         }
-        let Self { audiences, numbers, .. } = self;
+        let Self {
+            audiences, numbers, ..
+        } = self;
         let audience = *numbers.entry_ref(&audience).or_insert_with(|| {
             audiences.push(audience.clone());
             u32::try_from(audiences.len() - 1).expect("fewer audiences than changes")
         });
-        self.changes.push(Change { audience, attributes, slot });
+        self.changes.push(Change {
+            audience,
+            attributes,
+            slot,
+        });
     }
 
     /// Appends the messages of changes that differ in their prefix only.
     fn encode(&mut self, shared: &Shared, table: &Table, key: &GroupKey, run: &[Change]) {
-        let Self { nlri, frame, messages, .. } = self;
+        let Self {
+            nlri,
+            frame,
+            messages,
+            ..
+        } = self;
         nlri.clear();
         nlri.extend(run.iter().map(|change| Nlri {
             path_id: SENT_PATH_ID,
@@ -134,13 +151,25 @@ impl Packer {
         };
         let packed = match run[0].attributes.map(|id| shared.load(id)) {
             None => pack_unreach(key.family, nlri, &key.encode, &mut append),
-            Some(RouteAttributes { attributes, next_hop }) => {
+            Some(RouteAttributes {
+                attributes,
+                next_hop,
+            }) => {
                 let next_hop = next_hop.expect("what is exported has a next hop");
                 let block = encode_attributes(&attributes, &key.encode);
-                pack_reach(key.family, &next_hop, &block, nlri, &key.encode, &mut append)
+                pack_reach(
+                    key.family,
+                    &next_hop,
+                    &block,
+                    nlri,
+                    &key.encode,
+                    &mut append,
+                )
             }
         };
-        packed.expect("rewriting has checked that the route fits, and the table that the family does");
+        packed.expect(
+            "rewriting has checked that the route fits, and the table that the family does",
+        );
     }
 
     fn hand_over(
@@ -158,19 +187,23 @@ impl Packer {
 }
 
 /// The members of a group that are in an audience; `None` when there are none.
-fn recipients(
-    shared: &Shared,
-    group: &Arc<[PeerId]>,
-    audience: &Audience,
-) -> Option<Recipients> {
+fn recipients(shared: &Shared, group: &Arc<[PeerId]>, audience: &Audience) -> Option<Recipients> {
     let name = |peer: &PeerIndex| shared.peers.facts(*peer).id;
     let recipients = match audience {
         Audience::AllBut(peers) => Recipients {
             group: Arc::clone(group),
-            except: peers.iter().map(name).filter(|peer| group.contains(peer)).collect(),
+            except: peers
+                .iter()
+                .map(name)
+                .filter(|peer| group.contains(peer))
+                .collect(),
         },
         Audience::Only(peers) => Recipients {
-            group: peers.iter().map(name).filter(|peer| group.contains(peer)).collect(),
+            group: peers
+                .iter()
+                .map(name)
+                .filter(|peer| group.contains(peer))
+                .collect(),
             except: Default::default(),
         },
     };

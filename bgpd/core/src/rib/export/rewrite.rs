@@ -96,8 +96,8 @@ pub(in crate::rib) fn export(
         return memo.count(*result);
     }
     let facts = *shared.peers.facts(path.peer);
-    let result = rewrite(shared, key, &facts, path.accepted, &memo_key.2)
-        .map(|route| shared.intern(route));
+    let result =
+        rewrite(shared, key, &facts, path.accepted, &memo_key.2).map(|route| shared.intern(route));
     memo.results.insert(memo_key, result);
     memo.count(result)
 }
@@ -124,7 +124,11 @@ pub(in crate::rib) fn judge(
     }
     let route = shared.policy_route(prefix, path.accepted, facts.source, key.session_type);
     let outcome = key.export.evaluate(&route);
-    if outcome.accepted { Ok(outcome.edits) } else { Err(Withheld::DeniedByPolicy(outcome.term)) }
+    if outcome.accepted {
+        Ok(outcome.edits)
+    } else {
+        Err(Withheld::DeniedByPolicy(outcome.term))
+    }
 }
 
 /// The attributes as the group gets them.
@@ -135,7 +139,10 @@ pub(in crate::rib) fn rewrite(
     accepted: AttrId,
     edits: &Edits,
 ) -> Result<RouteAttributes, Withheld> {
-    let RouteAttributes { mut attributes, next_hop } = shared.load(accepted);
+    let RouteAttributes {
+        mut attributes,
+        next_hop,
+    } = shared.load(accepted);
     let mut set_by_policy = None;
     key.export.apply(edits, &mut attributes, &mut set_by_policy);
 
@@ -167,8 +174,15 @@ pub(in crate::rib) fn rewrite(
     if !key.can_carry(next_hop) {
         return Err(Withheld::NextHopFamily);
     }
-    let route = RouteAttributes { attributes, next_hop: Some(next_hop) };
-    if pack::fits(key, &route) { Ok(route) } else { Err(Withheld::TooLarge) }
+    let route = RouteAttributes {
+        attributes,
+        next_hop: Some(next_hop),
+    };
+    if pack::fits(key, &route) {
+        Ok(route)
+    } else {
+        Err(Withheld::TooLarge)
+    }
 }
 
 fn own_or_received(
@@ -183,7 +197,10 @@ fn own_or_received(
         (NextHopMode::Auto, session_type) => session_type == SessionType::Internal,
         (NextHopMode::Keep, _) => true,
     };
-    received.filter(|_| keep).or(key.own_next_hop).ok_or(Withheld::NoOwnNextHop)
+    received
+        .filter(|_| keep)
+        .or(key.own_next_hop)
+        .ok_or(Withheld::NoOwnNextHop)
 }
 
 /// RFC 4456 section 8.

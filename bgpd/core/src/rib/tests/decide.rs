@@ -48,7 +48,10 @@ fn a_lost_session_takes_its_routes_along_everywhere() {
 #[test]
 fn equal_paths_share_the_load_up_to_the_limit() {
     for family in FAMILIES {
-        let settings = ShardSettings { multipath: 2, ..shard_settings() };
+        let settings = ShardSettings {
+            multipath: 2,
+            ..shard_settings()
+        };
         let mut bench = Bench::with(settings, false);
         let prefix = prefix(family, 1);
         for number in [3, 1, 2] {
@@ -121,7 +124,10 @@ fn an_unreachable_next_hop_takes_the_route_away_everywhere() {
         bench.announce(one, prefix, path(&[65001]));
         bench.settle();
         let address = address(hop(prefix, 1));
-        bench.handle(RibEvent::NextHopChanged { address, state: NextHopState::Unreachable });
+        bench.handle(RibEvent::NextHopChanged {
+            address,
+            state: NextHopState::Unreachable,
+        });
         bench.settle();
         assert!(bench.kernel.is_empty());
         assert!(bench.learned(two, prefix).is_none());
@@ -143,7 +149,10 @@ fn the_nearer_next_hop_wins() {
             bench.announce(peer, prefix, internal(100, &[]));
         }
         let state = NextHopState::Reachable { cost: 10 };
-        bench.handle(RibEvent::NextHopChanged { address: address(hop(prefix, 1)), state });
+        bench.handle(RibEvent::NextHopChanged {
+            address: address(hop(prefix, 1)),
+            state,
+        });
         bench.settle();
         assert_eq!(gateways(&bench, prefix), [address(hop(prefix, 2))]);
     }
@@ -198,7 +207,11 @@ fn each_path_identifier_is_a_path_of_its_own() {
 }
 
 fn gateways(bench: &Bench, prefix: IpNet) -> Vec<IpAddr> {
-    bench.kernel[&prefix].next_hops.iter().map(|next_hop| next_hop.address).collect()
+    bench.kernel[&prefix]
+        .next_hops
+        .iter()
+        .map(|next_hop| next_hop.address)
+        .collect()
 }
 
 fn address(next_hop: NextHop) -> IpAddr {

@@ -8,11 +8,19 @@ use crate::policy::{Condition, Edit, SourceMatch, Term, Verdict};
 const OTHER: Community = Community::new(65001, 7);
 
 fn communities(of: &[Community]) -> Attributes {
-    Attributes { communities: of.iter().copied().collect(), ..path(&[65001]) }
+    Attributes {
+        communities: of.iter().copied().collect(),
+        ..path(&[65001])
+    }
 }
 
 fn one_term(conditions: Vec<Condition>, edits: Vec<Edit>, verdict: Verdict) -> Policy {
-    let term = Term { name: "the term".to_owned(), conditions, edits, verdict };
+    let term = Term {
+        name: "the term".to_owned(),
+        conditions,
+        edits,
+        verdict,
+    };
     Policy::new(vec![term], Verdict::Accept)
 }
 
@@ -44,11 +52,20 @@ fn ibgp_gets_an_external_route_unchanged_but_for_local_pref() {
         let prefix = prefix(family, 1);
         let one = bench.up(ebgp(1));
         let two = bench.up(ibgp(2));
-        let attributes = Attributes { med: Some(5), ..path(&[65001, 65007]) };
+        let attributes = Attributes {
+            med: Some(5),
+            ..path(&[65001, 65007])
+        };
         bench.announce(one, prefix, attributes.clone());
         bench.settle();
         let learned = bench.learned(two, prefix).expect("announced");
-        assert_eq!(learned.attributes, Attributes { local_pref: Some(100), ..attributes });
+        assert_eq!(
+            learned.attributes,
+            Attributes {
+                local_pref: Some(100),
+                ..attributes
+            }
+        );
         assert_eq!(learned.next_hop, hop(prefix, 1));
     }
 }
@@ -60,13 +77,31 @@ fn own_routes_go_out_with_the_sessions_own_end_as_next_hop() {
         let prefix = prefix(family, 1);
         let internal_peer = bench.up(ibgp(1));
         let external_peer = bench.up(ebgp(2));
-        bench.originate(prefix, Attributes { med: Some(3), ..Attributes::default() });
+        bench.originate(
+            prefix,
+            Attributes {
+                med: Some(3),
+                ..Attributes::default()
+            },
+        );
         bench.settle();
         let to_ibgp = bench.learned(internal_peer, prefix).expect("announced");
-        assert_eq!(to_ibgp.attributes, Attributes { med: Some(3), ..internal(100, &[]) });
+        assert_eq!(
+            to_ibgp.attributes,
+            Attributes {
+                med: Some(3),
+                ..internal(100, &[])
+            }
+        );
         assert_eq!(to_ibgp.next_hop, own_hop(prefix));
         let to_ebgp = bench.learned(external_peer, prefix).expect("announced");
-        assert_eq!(to_ebgp.attributes, Attributes { med: Some(3), ..path(&[LOCAL_ASN.0]) });
+        assert_eq!(
+            to_ebgp.attributes,
+            Attributes {
+                med: Some(3),
+                ..path(&[LOCAL_ASN.0])
+            }
+        );
         assert_eq!(to_ebgp.next_hop, own_hop(prefix));
     }
 }
@@ -84,7 +119,10 @@ fn an_own_route_can_name_another_next_hop_for_ibgp() {
             next_hop: Some(address),
         }]));
         bench.settle();
-        assert_eq!(bench.learned(one, prefix).expect("announced").next_hop, hop(prefix, 77));
+        assert_eq!(
+            bench.learned(one, prefix).expect("announced").next_hop,
+            hop(prefix, 77)
+        );
     }
 }
 
@@ -104,10 +142,16 @@ fn the_next_hop_mode_decides() {
         ] {
             let mut bench = Bench::new();
             let one = bench.up(ebgp(1));
-            let two = bench.up(RibPeer { next_hop: mode, ..session });
+            let two = bench.up(RibPeer {
+                next_hop: mode,
+                ..session
+            });
             bench.announce(one, prefix, path(&[65001]));
             bench.settle();
-            assert_eq!(bench.learned(two, prefix).expect("announced").next_hop, expected);
+            assert_eq!(
+                bench.learned(two, prefix).expect("announced").next_hop,
+                expected
+            );
         }
     }
 }
@@ -116,12 +160,18 @@ fn the_next_hop_mode_decides() {
 fn a_session_without_an_own_address_of_the_family_gets_no_route_that_needs_one() {
     let mut bench = Bench::new();
     let prefix = prefix(Family::IPV6_UNICAST, 1);
-    let one = bench.up(RibPeer { local_next_hops: LocalNextHops::default(), ..ebgp(1) });
+    let one = bench.up(RibPeer {
+        local_next_hops: LocalNextHops::default(),
+        ..ebgp(1)
+    });
     bench.originate(prefix, Attributes::default());
     bench.settle();
     assert!(bench.learned(one, prefix).is_none());
     let explanation = bench.shard.explain(prefix);
-    assert_eq!(explanation.advertisements[0].result, Err(NotAdvertised::NoOwnNextHop));
+    assert_eq!(
+        explanation.advertisements[0].result,
+        Err(NotAdvertised::NoOwnNextHop)
+    );
 }
 
 #[test]
@@ -186,9 +236,15 @@ fn a_reflector_passes_on_between_clients_and_others_as_rfc_4456_says() {
         let prefix = prefix(family, 1);
         // Source, and who gets it: two clients, two others, one eBGP peer.
         for (source, expected) in [
-            (PeerId(1), [PeerId(2), PeerId(3), PeerId(4), PeerId(5)].as_slice()),
+            (
+                PeerId(1),
+                [PeerId(2), PeerId(3), PeerId(4), PeerId(5)].as_slice(),
+            ),
             (PeerId(3), [PeerId(1), PeerId(2), PeerId(5)].as_slice()),
-            (PeerId(5), [PeerId(1), PeerId(2), PeerId(3), PeerId(4)].as_slice()),
+            (
+                PeerId(5),
+                [PeerId(1), PeerId(2), PeerId(3), PeerId(4)].as_slice(),
+            ),
         ] {
             let mut bench = Bench::reflector();
             for peer in [client(1), client(2), ibgp(3), ibgp(4), ebgp(5)] {
@@ -210,7 +266,10 @@ fn reflection_marks_the_route_and_leaves_its_next_hop() {
         let mut bench = Bench::reflector();
         let prefix = prefix(family, 1);
         let one = bench.up(client(1));
-        let two = bench.up(RibPeer { next_hop: NextHopMode::ToSelf, ..client(2) });
+        let two = bench.up(RibPeer {
+            next_hop: NextHopMode::ToSelf,
+            ..client(2)
+        });
         bench.announce(one, prefix, internal(100, &[]));
         bench.settle();
         let learned = bench.learned(two, prefix).expect("reflected");
@@ -296,7 +355,10 @@ fn a_change_that_export_filters_out_sends_nothing() {
         let prefix = prefix(family, 1);
         let one = bench.up(ebgp(1));
         let strip = one_term(vec![], vec![Edit::SetCommunities(vec![])], Verdict::Accept);
-        let two = bench.up(RibPeer { export: Arc::new(strip), ..ebgp(2) });
+        let two = bench.up(RibPeer {
+            export: Arc::new(strip),
+            ..ebgp(2)
+        });
         bench.announce(one, prefix, communities(&[OTHER]));
         bench.settle();
         assert!(bench.learned(two, prefix).is_some());
@@ -318,7 +380,10 @@ fn a_next_hop_change_alone_is_announced() {
         bench.settle();
         bench.announce_via(one, prefix, path(&[65001]), hop(prefix, 2));
         bench.settle();
-        assert_eq!(bench.learned(two, prefix).expect("announced").next_hop, hop(prefix, 2));
+        assert_eq!(
+            bench.learned(two, prefix).expect("announced").next_hop,
+            hop(prefix, 2)
+        );
     }
 }
 
@@ -347,7 +412,12 @@ fn routes_with_the_same_attributes_share_messages_and_so_do_withdrawals() {
         let one = bench.up(ebgp(1));
         let two = bench.up(ebgp(2));
         for number in 0..2000 {
-            bench.announce_via(one, prefix(family, number), path(&[65001]), hop(prefix(family, 0), 1));
+            bench.announce_via(
+                one,
+                prefix(family, number),
+                path(&[65001]),
+                hop(prefix(family, 0), 1),
+            );
         }
         bench.settle();
         // 2000 IPv4 /24 take 8,000 octets, IPv6 /64 18,000.
@@ -397,14 +467,24 @@ fn export_policy_edits_come_before_what_the_session_type_asks_for() {
         ];
         let export = Arc::new(one_term(vec![], edits, Verdict::Accept));
         let two = bench.up(RibPeer { export, ..ebgp(2) });
-        bench.announce(one, prefix, Attributes { med: Some(1), ..path(&[65001]) });
+        bench.announce(
+            one,
+            prefix,
+            Attributes {
+                med: Some(1),
+                ..path(&[65001])
+            },
+        );
         bench.settle();
         let expected = Attributes {
             med: Some(42),
             communities: [OTHER].into_iter().collect(),
             ..path(&[LOCAL_ASN.0, 65100, 65101, 65001])
         };
-        assert_eq!(bench.learned(two, prefix).expect("announced").attributes, expected);
+        assert_eq!(
+            bench.learned(two, prefix).expect("announced").attributes,
+            expected
+        );
     }
 }
 
@@ -419,13 +499,20 @@ fn a_tighter_export_policy_withdraws_and_a_looser_one_announces() {
         bench.announce(one, foreign, path(&[65001]));
         bench.settle();
         let local_only = || {
-            one_term(vec![Condition::Source(SourceMatch::Peers)], vec![], Verdict::Reject)
+            one_term(
+                vec![Condition::Source(SourceMatch::Peers)],
+                vec![],
+                Verdict::Reject,
+            )
         };
         bench.policies(two, Policy::accept_all(), local_only());
         bench.settle();
         assert_eq!(bench.learned[&two].keys().collect::<Vec<_>>(), [&own]);
         let result = &bench.shard.explain(foreign).advertisements[1].result;
-        assert_eq!(*result, Err(NotAdvertised::DeniedByPolicy("the term".to_owned())));
+        assert_eq!(
+            *result,
+            Err(NotAdvertised::DeniedByPolicy("the term".to_owned()))
+        );
         bench.policies(two, Policy::accept_all(), Policy::accept_all());
         bench.settle();
         assert_eq!(bench.learned[&two].len(), 2);

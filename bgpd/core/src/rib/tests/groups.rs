@@ -24,7 +24,10 @@ fn a_thousand_equal_peers_make_one_group_for_each_family() {
 
 #[test]
 fn each_setting_that_changes_what_goes_out_splits_the_group() {
-    let base = || RibPeer { remote_asn: LOCAL_ASN, ..client(2) };
+    let base = || RibPeer {
+        remote_asn: LOCAL_ASN,
+        ..client(2)
+    };
     let policy = |med| {
         let edits = vec![Edit::SetMed(Some(med))];
         let term = Term {
@@ -37,15 +40,48 @@ fn each_setting_that_changes_what_goes_out_splits_the_group() {
     };
     let encode = base().encode;
     let knobs = [
-        RibPeer { session_type: SessionType::External, ..base() },
-        RibPeer { reflector_client: false, ..base() },
-        RibPeer { next_hop: NextHopMode::ToSelf, ..base() },
-        RibPeer { next_hop: NextHopMode::Keep, ..base() },
-        RibPeer { local_address: Ipv4Addr::new(192, 0, 2, 253).into(), ..base() },
-        RibPeer { export: policy(1), ..base() },
-        RibPeer { export: policy(2), ..base() },
-        RibPeer { encode: EncodeContext { four_octet_asn: false, ..encode.clone() }, ..base() },
-        RibPeer { encode: EncodeContext { extended_messages: true, ..encode }, ..base() },
+        RibPeer {
+            session_type: SessionType::External,
+            ..base()
+        },
+        RibPeer {
+            reflector_client: false,
+            ..base()
+        },
+        RibPeer {
+            next_hop: NextHopMode::ToSelf,
+            ..base()
+        },
+        RibPeer {
+            next_hop: NextHopMode::Keep,
+            ..base()
+        },
+        RibPeer {
+            local_address: Ipv4Addr::new(192, 0, 2, 253).into(),
+            ..base()
+        },
+        RibPeer {
+            export: policy(1),
+            ..base()
+        },
+        RibPeer {
+            export: policy(2),
+            ..base()
+        },
+        RibPeer {
+            encode: EncodeContext {
+                four_octet_asn: false,
+                ..encode.clone()
+            },
+            ..base()
+        },
+        RibPeer {
+            encode: EncodeContext {
+                extended_messages: true,
+                ..encode
+            },
+            ..base()
+        },
     ];
     let mut keys = vec![key(&client(1))];
     for knob in knobs {
@@ -60,24 +96,57 @@ fn each_setting_that_changes_what_goes_out_splits_the_group() {
 
 #[test]
 fn what_does_not_change_the_bytes_does_not_split_the_group() {
-    let base = || RibPeer { reflector_client: false, ..ebgp(1) };
+    let base = || RibPeer {
+        reflector_client: false,
+        ..ebgp(1)
+    };
     for same in [
-        RibPeer { remote_asn: Asn(65055), ..base() },
-        RibPeer { remote_router_id: RouterId::from(5), ..base() },
-        RibPeer { reflector_client: true, ..base() },
-        RibPeer { allow_own_asn: 3, ..base() },
-        RibPeer { enforce_first_asn: true, ..base() },
-        RibPeer { import: Arc::new(Policy::reject_all()), ..base() },
-        RibPeer { export: Arc::new(Policy::accept_all()), ..base() },
-        RibPeer { enhanced_refresh: true, ..base() },
-        RibPeer { address: Ipv4Addr::new(192, 0, 2, 99).into(), ..base() },
+        RibPeer {
+            remote_asn: Asn(65055),
+            ..base()
+        },
+        RibPeer {
+            remote_router_id: RouterId::from(5),
+            ..base()
+        },
+        RibPeer {
+            reflector_client: true,
+            ..base()
+        },
+        RibPeer {
+            allow_own_asn: 3,
+            ..base()
+        },
+        RibPeer {
+            enforce_first_asn: true,
+            ..base()
+        },
+        RibPeer {
+            import: Arc::new(Policy::reject_all()),
+            ..base()
+        },
+        RibPeer {
+            export: Arc::new(Policy::accept_all()),
+            ..base()
+        },
+        RibPeer {
+            enhanced_refresh: true,
+            ..base()
+        },
+        RibPeer {
+            address: Ipv4Addr::new(192, 0, 2, 99).into(),
+            ..base()
+        },
     ] {
         assert_eq!(key(&same), key(&base()));
     }
 }
 
 fn key(peer: &RibPeer) -> GroupKey {
-    let shard = ShardSettings { cluster_id: Some(CLUSTER), ..shard_settings() };
+    let shard = ShardSettings {
+        cluster_id: Some(CLUSTER),
+        ..shard_settings()
+    };
     GroupKey::of(&shard, peer, Family::IPV4_UNICAST)
 }
 
@@ -108,13 +177,21 @@ fn changes_during_a_dump_reach_the_newcomer_too() {
         let one = bench.up(ebgp(1));
         let two = bench.up(ebgp(2));
         for number in 0..60_000 {
-            bench.announce_via(one, prefix(family, number), path(&[65001]), hop(prefix(family, 0), 1));
+            bench.announce_via(
+                one,
+                prefix(family, number),
+                path(&[65001]),
+                hop(prefix(family, 0), 1),
+            );
         }
         bench.settle();
         let three = bench.up(ebgp(3));
         bench.step();
         let got = bench.learned[&three].len();
-        assert!(got > 0 && got < 60_000, "the dump takes more than one slice");
+        assert!(
+            got > 0 && got < 60_000,
+            "the dump takes more than one slice"
+        );
         for number in (0..60_000).step_by(1000) {
             bench.retract(one, prefix(family, number));
             bench.announce(one, prefix(family, number + 1), path(&[65001, 65009]));
@@ -219,11 +296,17 @@ fn the_cluster_id_can_change_at_run_time() {
         bench.announce(one, prefix, internal(100, &[]));
         bench.settle();
         assert!(bench.learned(two, prefix).is_none());
-        let settings = ShardSettings { cluster_id: Some(CLUSTER), ..shard_settings() };
+        let settings = ShardSettings {
+            cluster_id: Some(CLUSTER),
+            ..shard_settings()
+        };
         bench.handle(RibEvent::Configure(settings));
         bench.settle();
         let learned = bench.learned(two, prefix).expect("reflected now");
-        assert_eq!(learned.attributes.cluster_list, [CLUSTER].into_iter().collect());
+        assert_eq!(
+            learned.attributes.cluster_list,
+            [CLUSTER].into_iter().collect()
+        );
         bench.handle(RibEvent::Configure(shard_settings()));
         bench.settle();
         assert!(bench.learned(two, prefix).is_none());
@@ -238,7 +321,11 @@ fn nothing_is_left_of_peers_that_come_and_go() {
         let number = u8::try_from(round % 200 + 1).expect("below 201");
         let peer = bench.up(ebgp(number));
         for family in FAMILIES {
-            bench.announce(peer, prefix(family, round), path(&[65000 + u32::from(number)]));
+            bench.announce(
+                peer,
+                prefix(family, round),
+                path(&[65000 + u32::from(number)]),
+            );
         }
         bench.settle();
         bench.down(peer, &[]);
@@ -247,8 +334,21 @@ fn nothing_is_left_of_peers_that_come_and_go() {
     }
     assert!(bench.learned[&stays].is_empty());
     let totals = bench.shard.totals();
-    assert_eq!((totals.prefixes, totals.paths, totals.attribute_sets), (0, 0, 0));
+    assert_eq!(
+        (totals.prefixes, totals.paths, totals.attribute_sets),
+        (0, 0, 0)
+    );
     assert_eq!(totals.groups, FAMILIES.len() as u64);
-    assert!(bench.shard.shared.peers.indexes() < 5, "indexes are used again");
-    assert!(bench.shard.tables.iter().all(|table| table.prefixes.end() < 5), "slots too");
+    assert!(
+        bench.shard.shared.peers.indexes() < 5,
+        "indexes are used again"
+    );
+    assert!(
+        bench
+            .shard
+            .tables
+            .iter()
+            .all(|table| table.prefixes.end() < 5),
+        "slots too"
+    );
 }

@@ -21,8 +21,14 @@ fn an_own_as_in_the_path_is_a_loop_unless_allowed() {
             let looped = path(&[65001, LOCAL_ASN.0, 65002]);
             let state = verdict(Bench::new(), peer.clone(), family, looped.clone());
             assert_eq!(state, PathState::Unusable(Unusable::OwnAsLoop));
-            let tolerant = RibPeer { allow_own_asn: 1, ..peer };
-            assert_eq!(verdict(Bench::new(), tolerant.clone(), family, looped), PathState::Best);
+            let tolerant = RibPeer {
+                allow_own_asn: 1,
+                ..peer
+            };
+            assert_eq!(
+                verdict(Bench::new(), tolerant.clone(), family, looped),
+                PathState::Best
+            );
             let twice = path(&[65001, LOCAL_ASN.0, LOCAL_ASN.0]);
             let state = verdict(Bench::new(), tolerant, family, twice);
             assert_eq!(state, PathState::Unusable(Unusable::OwnAsLoop));
@@ -33,7 +39,10 @@ fn an_own_as_in_the_path_is_a_loop_unless_allowed() {
 #[test]
 fn a_reflected_own_route_is_not_used() {
     for family in FAMILIES {
-        let attributes = Attributes { originator_id: Some(OWN_ID), ..internal(100, &[]) };
+        let attributes = Attributes {
+            originator_id: Some(OWN_ID),
+            ..internal(100, &[])
+        };
         let state = verdict(Bench::new(), ibgp(1), family, attributes);
         assert_eq!(state, PathState::Unusable(Unusable::OwnOriginator));
     }
@@ -50,7 +59,10 @@ fn a_route_that_went_through_this_cluster_is_not_used() {
         let state = verdict(Bench::reflector(), client(1), family, attributes.clone());
         assert_eq!(state, PathState::Unusable(Unusable::OwnCluster));
         // Who reflects nothing has no cluster.
-        assert_eq!(verdict(Bench::new(), ibgp(1), family, attributes), PathState::Best);
+        assert_eq!(
+            verdict(Bench::new(), ibgp(1), family, attributes),
+            PathState::Best
+        );
     }
 }
 
@@ -75,11 +87,20 @@ fn what_only_ibgp_may_send_is_ignored_from_ebgp() {
 fn the_first_as_is_checked_on_demand_only() {
     for family in FAMILIES {
         let strange = path(&[65099, 65001]);
-        assert_eq!(verdict(Bench::new(), ebgp(1), family, strange.clone()), PathState::Best);
-        let strict = RibPeer { enforce_first_asn: true, ..ebgp(1) };
+        assert_eq!(
+            verdict(Bench::new(), ebgp(1), family, strange.clone()),
+            PathState::Best
+        );
+        let strict = RibPeer {
+            enforce_first_asn: true,
+            ..ebgp(1)
+        };
         let state = verdict(Bench::new(), strict.clone(), family, strange);
         assert_eq!(state, PathState::Unusable(Unusable::FirstAsMismatch));
-        assert_eq!(verdict(Bench::new(), strict, family, path(&[65001])), PathState::Best);
+        assert_eq!(
+            verdict(Bench::new(), strict, family, path(&[65001])),
+            PathState::Best
+        );
     }
 }
 
@@ -166,7 +187,11 @@ fn what_comes_from_an_earlier_life_of_the_session_is_dropped() {
             reach: vec![reach],
             ..Default::default()
         };
-        bench.handle(RibEvent::Update { peer: one, epoch: old, update });
+        bench.handle(RibEvent::Update {
+            peer: one,
+            epoch: old,
+            update,
+        });
         bench.settle();
         assert!(bench.kernel.is_empty());
     }

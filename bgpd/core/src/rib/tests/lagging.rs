@@ -5,13 +5,23 @@ use super::*;
 const WINDOW: usize = 20_000;
 
 fn bench() -> Bench {
-    Bench::with(ShardSettings { send_window: WINDOW, ..shard_settings() }, false)
+    Bench::with(
+        ShardSettings {
+            send_window: WINDOW,
+            ..shard_settings()
+        },
+        false,
+    )
 }
 
 /// Announces so much, each with attributes of its own, that no window takes it.
 fn flood(bench: &mut Bench, source: PeerId, family: Family, round: u32) {
     for number in 0..2000 {
-        bench.announce(source, prefix(family, number), path(&[65001, 100_000 + round, 200_000 + number]));
+        bench.announce(
+            source,
+            prefix(family, number),
+            path(&[65001, 100_000 + round, 200_000 + number]),
+        );
     }
 }
 
@@ -34,9 +44,20 @@ fn a_peer_that_takes_nothing_does_not_hold_the_others() {
         // What waits for it is bounded: its window, and one batch on top.
         assert!(bench.outstanding[&slow] >= WINDOW);
         assert!(bench.outstanding[&slow] < 20 * WINDOW);
-        let group = bench.shard.groups().into_iter().find(|group| group.key.family == family);
+        let group = bench
+            .shard
+            .groups()
+            .into_iter()
+            .find(|group| group.key.family == family);
         assert_eq!(group.expect("a group").lagging, [slow]);
-        assert!(bench.shard.peer_counts(slow).families.iter().any(|(_, counts)| counts.pending > 0));
+        assert!(
+            bench
+                .shard
+                .peer_counts(slow)
+                .families
+                .iter()
+                .any(|(_, counts)| counts.pending > 0)
+        );
 
         bench.retract(source, prefix(family, 3));
         bench.settle();
@@ -44,7 +65,13 @@ fn a_peer_that_takes_nothing_does_not_hold_the_others() {
         bench.settle();
         assert_eq!(bench.learned[&slow], bench.learned[&fast]);
         assert_eq!(bench.learned[&slow].len(), 1999);
-        assert!(bench.shard.groups().iter().all(|group| group.lagging.is_empty()));
+        assert!(
+            bench
+                .shard
+                .groups()
+                .iter()
+                .all(|group| group.lagging.is_empty())
+        );
     }
 }
 
@@ -94,7 +121,10 @@ fn when_all_wait_changes_coalesce() {
         bench.settle();
         assert_eq!(bench.learned[&only].len(), 2000);
         let learned = bench.learned(only, prefix(family, 5)).expect("announced");
-        assert_eq!(learned.attributes, internal(100, &[65001, 100_019, 200_005]));
+        assert_eq!(
+            learned.attributes,
+            internal(100, &[65001, 100_019, 200_005])
+        );
     }
 }
 

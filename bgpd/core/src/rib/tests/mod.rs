@@ -65,7 +65,13 @@ impl Bench {
     }
 
     pub(super) fn reflector() -> Self {
-        Self::with(ShardSettings { cluster_id: Some(CLUSTER), ..shard_settings() }, false)
+        Self::with(
+            ShardSettings {
+                cluster_id: Some(CLUSTER),
+                ..shard_settings()
+            },
+            false,
+        )
     }
 
     pub(super) fn with(settings: ShardSettings, deferring: bool) -> Self {
@@ -94,7 +100,11 @@ impl Bench {
         self.settings.insert(peer, Arc::clone(&settings));
         self.learned.insert(peer, BTreeMap::new());
         self.outstanding.insert(peer, 0);
-        self.handle(RibEvent::PeerUp { peer, epoch, settings });
+        self.handle(RibEvent::PeerUp {
+            peer,
+            epoch,
+            settings,
+        });
         peer
     }
 
@@ -102,7 +112,11 @@ impl Bench {
         let epoch = self.epoch(peer);
         self.learned.remove(&peer);
         self.outstanding.remove(&peer);
-        self.handle(RibEvent::PeerDown { peer, epoch, keep: keep.to_vec() });
+        self.handle(RibEvent::PeerDown {
+            peer,
+            epoch,
+            keep: keep.to_vec(),
+        });
     }
 
     pub(super) fn epoch(&self, peer: PeerId) -> Epoch {
@@ -132,9 +146,16 @@ impl Bench {
         attributes: Attributes,
         next_hop: NextHop,
     ) {
-        let reach = Reach { family: Family::of(&prefix), next_hop, nlri: vec![nlri(prefix, path_id)] };
-        let update =
-            UpdateMessage { attributes: Some(attributes), reach: vec![reach], ..Default::default() };
+        let reach = Reach {
+            family: Family::of(&prefix),
+            next_hop,
+            nlri: vec![nlri(prefix, path_id)],
+        };
+        let update = UpdateMessage {
+            attributes: Some(attributes),
+            reach: vec![reach],
+            ..Default::default()
+        };
         self.update(peer, update);
     }
 
@@ -143,17 +164,34 @@ impl Bench {
     }
 
     pub(super) fn retract_path(&mut self, peer: PeerId, prefix: IpNet, path_id: u32) {
-        let unreach = Unreach { family: Family::of(&prefix), nlri: vec![nlri(prefix, path_id)] };
-        self.update(peer, UpdateMessage { unreach: vec![unreach], ..Default::default() });
+        let unreach = Unreach {
+            family: Family::of(&prefix),
+            nlri: vec![nlri(prefix, path_id)],
+        };
+        self.update(
+            peer,
+            UpdateMessage {
+                unreach: vec![unreach],
+                ..Default::default()
+            },
+        );
     }
 
     pub(super) fn update(&mut self, peer: PeerId, update: UpdateMessage) {
         let epoch = self.epoch(peer);
-        self.handle(RibEvent::Update { peer, epoch, update });
+        self.handle(RibEvent::Update {
+            peer,
+            epoch,
+            update,
+        });
     }
 
     pub(super) fn originate(&mut self, prefix: IpNet, attributes: Attributes) {
-        self.handle(RibEvent::Originate(vec![Origination { prefix, attributes, next_hop: None }]));
+        self.handle(RibEvent::Originate(vec![Origination {
+            prefix,
+            attributes,
+            next_hop: None,
+        }]));
     }
 
     pub(super) fn policies(&mut self, peer: PeerId, import: Policy, export: Policy) {
@@ -164,7 +202,11 @@ impl Bench {
         };
         let (import, export) = (Arc::clone(&settings.import), Arc::clone(&settings.export));
         self.settings.insert(peer, Arc::new(settings));
-        self.handle(RibEvent::Policies { peer, import, export });
+        self.handle(RibEvent::Policies {
+            peer,
+            import,
+            export,
+        });
     }
 
     pub(super) fn reconfigure(&mut self, settings: RibPeer) {
@@ -239,7 +281,8 @@ impl Bench {
             let update = match bgp_wire::decode(message, &context).expect("well-formed") {
                 Message::Update(update) => update,
                 Message::RouteRefresh(mark) => {
-                    self.refresh_marks.push((peer, mark.subtype, self.log.len()));
+                    self.refresh_marks
+                        .push((peer, mark.subtype, self.log.len()));
                     continue;
                 }
                 other => panic!("a shard sends no {other:?}"),
@@ -254,7 +297,10 @@ impl Bench {
                 let attributes = update.attributes.clone().expect("routes have attributes");
                 for route in nlri {
                     let next_hop = *next_hop;
-                    let route_learned = Learned { attributes: attributes.clone(), next_hop };
+                    let route_learned = Learned {
+                        attributes: attributes.clone(),
+                        next_hop,
+                    };
                     learned.insert(route.prefix, route_learned);
                 }
             }
@@ -266,7 +312,11 @@ impl Bench {
     fn carry_out(&mut self, out: &mut Outbox<RibAction>) {
         for action in out.drain() {
             match action {
-                RibAction::Send { peers, frame, messages } => {
+                RibAction::Send {
+                    peers,
+                    frame,
+                    messages,
+                } => {
                     for peer in peers.iter() {
                         self.deliver(peer, &frame, messages);
                     }
@@ -279,7 +329,11 @@ impl Bench {
                         };
                     }
                 }
-                RibAction::InitialRoutesSent { peer, epoch, family } => {
+                RibAction::InitialRoutesSent {
+                    peer,
+                    epoch,
+                    family,
+                } => {
                     assert_eq!(epoch, self.epochs[&peer]);
                     self.complete.push((peer, family));
                 }
@@ -306,7 +360,10 @@ pub(super) fn ibgp(number: u8) -> RibPeer {
 
 /// An iBGP peer that is a client of this reflector.
 pub(super) fn client(number: u8) -> RibPeer {
-    RibPeer { reflector_client: true, ..ibgp(number) }
+    RibPeer {
+        reflector_client: true,
+        ..ibgp(number)
+    }
 }
 
 fn peer(number: u8, session_type: SessionType) -> RibPeer {
@@ -328,7 +385,10 @@ fn peer(number: u8, session_type: SessionType) -> RibPeer {
         session_type,
         reflector_client: false,
         families: FAMILIES.to_vec(),
-        encode: EncodeContext { four_octet_asn: true, ..EncodeContext::default() },
+        encode: EncodeContext {
+            four_octet_asn: true,
+            ..EncodeContext::default()
+        },
         next_hop: NextHopMode::Auto,
         allow_own_asn: 0,
         enforce_first_asn: false,
@@ -400,10 +460,16 @@ pub(super) fn prefix(family: Family, number: u32) -> IpNet {
 
 /// Attributes with this AS_PATH, as over eBGP.
 pub(super) fn path(asns: &[u32]) -> Attributes {
-    Attributes { as_path: AsPath::sequence(asns.iter().map(|asn| Asn(*asn))), ..Default::default() }
+    Attributes {
+        as_path: AsPath::sequence(asns.iter().map(|asn| Asn(*asn))),
+        ..Default::default()
+    }
 }
 
 /// Attributes with LOCAL_PREF, as over iBGP.
 pub(super) fn internal(local_pref: u32, asns: &[u32]) -> Attributes {
-    Attributes { local_pref: Some(local_pref), ..path(asns) }
+    Attributes {
+        local_pref: Some(local_pref),
+        ..path(asns)
+    }
 }

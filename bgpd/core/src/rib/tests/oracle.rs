@@ -51,19 +51,46 @@ proptest! {
 #[derive(Clone, Debug)]
 enum Happening {
     Up(u8, u8),
-    Down { number: u8, keep: u8 },
+    Down {
+        number: u8,
+        keep: u8,
+    },
     Remove(u8),
-    Announce { number: u8, prefix: u8, path_id: u32, attributes: u8, next_hop: u8 },
-    Retract { number: u8, prefix: u8, path_id: u32 },
+    Announce {
+        number: u8,
+        prefix: u8,
+        path_id: u32,
+        attributes: u8,
+        next_hop: u8,
+    },
+    Retract {
+        number: u8,
+        prefix: u8,
+        path_id: u32,
+    },
     EndOfRib(u8, bool),
     FlushStale(u8, bool),
     Refresh(u8, bool),
-    Originate { prefix: u8, attributes: u8, next_hop: u8 },
+    Originate {
+        prefix: u8,
+        attributes: u8,
+        next_hop: u8,
+    },
     Withdraw(u8),
-    Policies { number: u8, import: u8, export: u8 },
+    Policies {
+        number: u8,
+        import: u8,
+        export: u8,
+    },
     Settings(u8, u8),
-    NextHop { next_hop: u8, v4: bool, state: u8 },
-    Configure { reflector: bool },
+    NextHop {
+        next_hop: u8,
+        v4: bool,
+        state: u8,
+    },
+    Configure {
+        reflector: bool,
+    },
     Step,
     Settle,
     Stall(u8),
@@ -183,19 +210,34 @@ impl World {
                     self.bench.handle(RibEvent::RemovePeer { peer });
                 }
             }
-            Happening::Announce { number, prefix, path_id, attributes, next_hop } => {
+            Happening::Announce {
+                number,
+                prefix,
+                path_id,
+                attributes,
+                next_hop,
+            } => {
                 let id = PeerId(number.into());
                 let prefix = prefix_of(prefix);
                 let attributes = attributes_of(attributes);
                 let next_hop = next_hop_of(prefix, next_hop);
                 if self.is_up(id) {
-                    self.bench.announce_path(id, prefix, path_id, attributes.clone(), next_hop);
-                    let path = ModelPath { attributes, next_hop, stale: false };
+                    self.bench
+                        .announce_path(id, prefix, path_id, attributes.clone(), next_hop);
+                    let path = ModelPath {
+                        attributes,
+                        next_hop,
+                        stale: false,
+                    };
                     let peer = self.peers.get_mut(&id).expect("it is up");
                     peer.paths.insert((prefix, path_id), path);
                 }
             }
-            Happening::Retract { number, prefix, path_id } => {
+            Happening::Retract {
+                number,
+                prefix,
+                path_id,
+            } => {
                 let id = PeerId(number.into());
                 if self.is_up(id) {
                     self.bench.retract_path(id, prefix_of(prefix), path_id);
@@ -207,13 +249,20 @@ impl World {
                 let (peer, family) = (PeerId(number.into()), FAMILIES[usize::from(v4)]);
                 if self.is_up(peer) {
                     let epoch = self.bench.epoch(peer);
-                    self.bench.handle(RibEvent::EndOfRib { peer, epoch, family });
+                    self.bench.handle(RibEvent::EndOfRib {
+                        peer,
+                        epoch,
+                        family,
+                    });
                     self.sweep(peer, family);
                 }
             }
             Happening::FlushStale(number, v4) => {
                 let (peer, family) = (PeerId(number.into()), FAMILIES[usize::from(v4)]);
-                self.bench.handle(RibEvent::FlushStale { peer, families: vec![family] });
+                self.bench.handle(RibEvent::FlushStale {
+                    peer,
+                    families: vec![family],
+                });
                 self.sweep(peer, family);
             }
             Happening::Refresh(number, v4) => {
@@ -221,13 +270,21 @@ impl World {
                 if self.is_up(peer) {
                     let epoch = self.bench.epoch(peer);
                     let subtype = RefreshSubtype::Normal;
-                    self.bench.handle(RibEvent::Refresh { peer, epoch, family, subtype });
+                    self.bench.handle(RibEvent::Refresh {
+                        peer,
+                        epoch,
+                        family,
+                        subtype,
+                    });
                 }
             }
-            Happening::Originate { prefix, attributes, next_hop } => {
+            Happening::Originate {
+                prefix,
+                attributes,
+                next_hop,
+            } => {
                 let prefix = prefix_of(prefix);
-                let next_hop =
-                    (next_hop > 0).then(|| gateway(next_hop_of(prefix, next_hop)));
+                let next_hop = (next_hop > 0).then(|| gateway(next_hop_of(prefix, next_hop)));
                 let attributes = attributes_of(attributes);
                 let own = Attributes {
                     originator_id: None,
@@ -235,19 +292,29 @@ impl World {
                     ..attributes.clone()
                 };
                 self.own.insert(prefix, (own, next_hop));
-                let route = Origination { prefix, attributes, next_hop };
+                let route = Origination {
+                    prefix,
+                    attributes,
+                    next_hop,
+                };
                 self.bench.handle(RibEvent::Originate(vec![route]));
             }
             Happening::Withdraw(prefix) => {
                 self.own.remove(&prefix_of(prefix));
-                self.bench.handle(RibEvent::Withdraw(vec![prefix_of(prefix)]));
+                self.bench
+                    .handle(RibEvent::Withdraw(vec![prefix_of(prefix)]));
             }
-            Happening::Policies { number, import, export } => {
+            Happening::Policies {
+                number,
+                import,
+                export,
+            } => {
                 let id = PeerId(number.into());
                 if let Some(peer) = self.peers.get_mut(&id) {
                     peer.settings.import = Arc::new(policy_of(import));
                     peer.settings.export = Arc::new(policy_of(export));
-                    self.bench.policies(id, policy_of(import), policy_of(export));
+                    self.bench
+                        .policies(id, policy_of(import), policy_of(export));
                 }
             }
             Happening::Settings(number, knob) => {
@@ -257,19 +324,27 @@ impl World {
                     self.bench.reconfigure(settings_of(number, knob));
                 }
             }
-            Happening::NextHop { next_hop, v4, state } => {
+            Happening::NextHop {
+                next_hop,
+                v4,
+                state,
+            } => {
                 let prefix = prefix(FAMILIES[usize::from(v4)], 0);
                 let address = gateway(next_hop_of(prefix, next_hop));
                 let state = match state {
                     0 => NextHopState::Unreachable,
-                    cost => NextHopState::Reachable { cost: u32::from(cost) - 1 },
+                    cost => NextHopState::Reachable {
+                        cost: u32::from(cost) - 1,
+                    },
                 };
                 self.next_hops.insert(address, state);
-                self.bench.handle(RibEvent::NextHopChanged { address, state });
+                self.bench
+                    .handle(RibEvent::NextHopChanged { address, state });
             }
             Happening::Configure { reflector } => {
                 self.settings.cluster_id = reflector.then_some(CLUSTER);
-                self.bench.handle(RibEvent::Configure(self.settings.clone()));
+                self.bench
+                    .handle(RibEvent::Configure(self.settings.clone()));
             }
             Happening::Step => self.bench.step(),
             Happening::Settle => self.bench.settle(),
@@ -289,7 +364,8 @@ impl World {
         self.bench.down(id, keep);
         let peer = self.peers.get_mut(&id).expect("it is up");
         peer.up = false;
-        peer.paths.retain(|(prefix, _), path| keep.contains(&Family::of(prefix)) && !path.stale);
+        peer.paths
+            .retain(|(prefix, _), path| keep.contains(&Family::of(prefix)) && !path.stale);
         for path in peer.paths.values_mut() {
             path.stale = true;
         }
@@ -297,7 +373,8 @@ impl World {
 
     fn sweep(&mut self, id: PeerId, family: Family) {
         if let Some(peer) = self.peers.get_mut(&id) {
-            peer.paths.retain(|(prefix, _), path| Family::of(prefix) != family || !path.stale);
+            peer.paths
+                .retain(|(prefix, _), path| Family::of(prefix) != family || !path.stale);
         }
     }
 
@@ -331,7 +408,11 @@ impl World {
             let listed = self.bench.shard.routes(&query, None, 100);
             assert!(listed.iter().map(|route| &route.prefix).eq(learned.keys()));
             let counts = self.bench.shard.peer_counts(*peer);
-            let advertised: u32 = counts.families.iter().map(|(_, family)| family.advertised).sum();
+            let advertised: u32 = counts
+                .families
+                .iter()
+                .map(|(_, family)| family.advertised)
+                .sum();
             assert_eq!(advertised as usize, learned.len());
             assert_eq!(counts.outstanding, 0);
         }
@@ -343,7 +424,8 @@ impl World {
             self.bench.learned.remove(&peer);
             self.bench.handle(RibEvent::RemovePeer { peer });
         }
-        self.bench.handle(RibEvent::Withdraw((0..6).map(prefix_of).collect()));
+        self.bench
+            .handle(RibEvent::Withdraw((0..6).map(prefix_of).collect()));
         self.bench.settle();
         assert_eq!(self.bench.shard.totals().prefixes, 0);
         assert_eq!(self.bench.shard.totals().paths, 0);
@@ -365,9 +447,9 @@ impl World {
         let beaten: Vec<_> = usable
             .iter()
             .map(|path| {
-                usable.iter().any(|other| {
-                    neighbour(other) == neighbour(path) && med(other) < med(path)
-                })
+                usable
+                    .iter()
+                    .any(|other| neighbour(other) == neighbour(path) && med(other) < med(path))
             })
             .collect();
         let mut beaten = beaten.into_iter();
@@ -381,7 +463,9 @@ impl World {
         usable.sort_by_key(|path| {
             let peer = path.source.map(|id| &self.peers[&id].settings);
             (
-                path.attributes.originator_id.or(peer.map(|peer| peer.remote_router_id)),
+                path.attributes
+                    .originator_id
+                    .or(peer.map(|peer| peer.remote_router_id)),
                 path.attributes.cluster_list.len(),
                 peer.map(|peer| peer.address),
                 path.path_id,
@@ -404,11 +488,18 @@ impl World {
         for (id, peer) in &self.peers {
             for ((of, path_id), path) in &peer.paths {
                 if *of == prefix
-                    && let Some((attributes, next_hop)) = self.imported(prefix, &peer.settings, path)
+                    && let Some((attributes, next_hop)) =
+                        self.imported(prefix, &peer.settings, path)
                     && let Some(cost) = self.cost(gateway(next_hop))
                 {
                     let (source, next_hop) = (Some(*id), Some(next_hop));
-                    usable.push(Usable { source, attributes, next_hop, cost, path_id: *path_id });
+                    usable.push(Usable {
+                        source,
+                        attributes,
+                        next_hop,
+                        cost,
+                        path_id: *path_id,
+                    });
                 }
             }
         }
@@ -444,7 +535,8 @@ impl World {
             source: RouteSource::Peer(peer.session_type),
             session: peer.session_type,
         });
-        peer.import.apply(&outcome.edits, &mut attributes, &mut next_hop);
+        peer.import
+            .apply(&outcome.edits, &mut attributes, &mut next_hop);
         outcome.accepted.then_some((attributes, path.next_hop))
     }
 
@@ -471,9 +563,17 @@ impl World {
         }
         let next_hops = addresses
             .into_iter()
-            .map(|address| FibNextHop { address, interface: None, weight: 1 })
+            .map(|address| FibNextHop {
+                address,
+                interface: None,
+                weight: 1,
+            })
             .collect();
-        Some(FibRoute { next_hops, source, local_pref: best.attributes.local_pref })
+        Some(FibRoute {
+            next_hops,
+            source,
+            local_pref: best.attributes.local_pref,
+        })
     }
 
     fn exported(
@@ -486,12 +586,17 @@ impl World {
         let to = &peer.settings;
         let from = best.source.map(|id| &self.peers[&id].settings);
         let external = to.session_type == SessionType::External;
-        let reflected = !external
-            && from.is_some_and(|from| from.session_type == SessionType::Internal);
+        let reflected =
+            !external && from.is_some_and(|from| from.session_type == SessionType::Internal);
         if best.source == Some(id) || !to.families.contains(&Family::of(&prefix)) {
             return None;
         }
-        let has = |community| best.attributes.communities.iter().any(|other| *other == community);
+        let has = |community| {
+            best.attributes
+                .communities
+                .iter()
+                .any(|other| *other == community)
+        };
         if has(Community::NO_ADVERTISE) || external && has(Community::NO_EXPORT) {
             return None;
         }
@@ -507,20 +612,26 @@ impl World {
             prefix,
             attributes: (&attributes).into(),
             next_hop: best.next_hop.map(gateway),
-            source: from.map_or(RouteSource::Local, |from| RouteSource::Peer(from.session_type)),
+            source: from.map_or(RouteSource::Local, |from| {
+                RouteSource::Peer(from.session_type)
+            }),
             session: to.session_type,
         });
         if !outcome.accepted {
             return None;
         }
-        to.export.apply(&outcome.edits, &mut attributes, &mut by_policy);
+        to.export
+            .apply(&outcome.edits, &mut attributes, &mut by_policy);
         let keep = match to.next_hop {
             NextHopMode::Auto => !external,
             NextHopMode::ToSelf => reflected,
             NextHopMode::Keep => true,
         };
         let received = best.next_hop.filter(|_| keep);
-        let next_hop = by_policy.map(NextHop::from).or(received).unwrap_or(own_hop(prefix));
+        let next_hop = by_policy
+            .map(NextHop::from)
+            .or(received)
+            .unwrap_or(own_hop(prefix));
         if external {
             attributes.as_path.prepend(LOCAL_ASN, 1);
             attributes.local_pref = None;
@@ -539,10 +650,14 @@ impl World {
             if originator == to.remote_router_id {
                 return None;
             }
-            attributes.cluster_list =
-                std::iter::once(CLUSTER).chain(attributes.cluster_list.iter().copied()).collect();
+            attributes.cluster_list = std::iter::once(CLUSTER)
+                .chain(attributes.cluster_list.iter().copied())
+                .collect();
         }
-        Some(Learned { attributes, next_hop })
+        Some(Learned {
+            attributes,
+            next_hop,
+        })
     }
 }
 
@@ -560,11 +675,27 @@ fn settings_of(number: u8, knob: u8) -> RibPeer {
         _ => ebgp(number),
     };
     match knob {
-        1 => RibPeer { next_hop: NextHopMode::ToSelf, ..base },
-        2 => RibPeer { next_hop: NextHopMode::Keep, ..base },
-        3 => RibPeer { reflector_client: !base.reflector_client, ..base },
-        4 => RibPeer { allow_own_asn: 1, ..base },
-        5 => RibPeer { import: Arc::new(policy_of(2)), export: Arc::new(policy_of(3)), ..base },
+        1 => RibPeer {
+            next_hop: NextHopMode::ToSelf,
+            ..base
+        },
+        2 => RibPeer {
+            next_hop: NextHopMode::Keep,
+            ..base
+        },
+        3 => RibPeer {
+            reflector_client: !base.reflector_client,
+            ..base
+        },
+        4 => RibPeer {
+            allow_own_asn: 1,
+            ..base
+        },
+        5 => RibPeer {
+            import: Arc::new(policy_of(2)),
+            export: Arc::new(policy_of(3)),
+            ..base
+        },
         _ => base,
     }
 }
@@ -575,7 +706,11 @@ fn prefix_of(number: u8) -> IpNet {
 
 /// 0 is this node itself.
 fn next_hop_of(prefix: IpNet, number: u8) -> NextHop {
-    if number == 0 { own_hop(prefix) } else { hop(prefix, number.into()) }
+    if number == 0 {
+        own_hop(prefix)
+    } else {
+        hop(prefix, number.into())
+    }
 }
 
 fn attributes_of(number: u8) -> Attributes {
@@ -587,9 +722,18 @@ fn attributes_of(number: u8) -> Attributes {
         0 => internal(100, &[]),
         1 => internal(100, &[65005]),
         2 => internal(200, &[65005, 65006]),
-        3 => Attributes { med: Some(10), ..internal(100, &[65005]) },
-        4 => Attributes { med: Some(20), ..internal(100, &[65005]) },
-        5 => Attributes { med: Some(5), ..internal(100, &[65006]) },
+        3 => Attributes {
+            med: Some(10),
+            ..internal(100, &[65005])
+        },
+        4 => Attributes {
+            med: Some(20),
+            ..internal(100, &[65005])
+        },
+        5 => Attributes {
+            med: Some(5),
+            ..internal(100, &[65006])
+        },
         6 => internal(100, &[65005, LOCAL_ASN.0]),
         7 => with(Community::NO_EXPORT),
         8 => with(Community::NO_ADVERTISE),
@@ -603,7 +747,10 @@ fn attributes_of(number: u8) -> Attributes {
             cluster_list: [CLUSTER].into_iter().collect(),
             ..internal(100, &[])
         },
-        _ => Attributes { originator_id: Some(OWN_ID), ..internal(100, &[]) },
+        _ => Attributes {
+            originator_id: Some(OWN_ID),
+            ..internal(100, &[])
+        },
     }
 }
 
@@ -612,7 +759,11 @@ fn policy_of(number: u8) -> Policy {
         0 => return Policy::reject_all(),
         1 => {
             let set = PrefixSet::new([0, 1].map(|number| PrefixRule::exact(prefix_of(number))));
-            (vec![Condition::PrefixIn(Arc::new(set))], vec![], Verdict::Reject)
+            (
+                vec![Condition::PrefixIn(Arc::new(set))],
+                vec![],
+                Verdict::Reject,
+            )
         }
         2 => (vec![], vec![Edit::SetLocalPref(150)], Verdict::Next),
         3 => (
@@ -620,8 +771,20 @@ fn policy_of(number: u8) -> Policy {
             vec![Edit::SetMed(Some(77)), Edit::AddCommunity(Community(1))],
             Verdict::Accept,
         ),
-        4 => (vec![Condition::Community(Community::NO_EXPORT)], vec![], Verdict::Reject),
+        4 => (
+            vec![Condition::Community(Community::NO_EXPORT)],
+            vec![],
+            Verdict::Reject,
+        ),
         _ => return Policy::accept_all(),
     };
-    Policy::new(vec![Term { name: String::new(), conditions, edits, verdict }], Verdict::Accept)
+    Policy::new(
+        vec![Term {
+            name: String::new(),
+            conditions,
+            edits,
+            verdict,
+        }],
+        Verdict::Accept,
+    )
 }

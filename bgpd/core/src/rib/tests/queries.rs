@@ -3,7 +3,11 @@
 use super::*;
 
 fn query(table: RouteTable) -> RouteQuery {
-    RouteQuery { table, family: None, prefix: PrefixFilter::All }
+    RouteQuery {
+        table,
+        family: None,
+        prefix: PrefixFilter::All,
+    }
 }
 
 #[test]
@@ -20,7 +24,11 @@ fn listings_go_through_all_families_in_pages() {
     }
     expected.sort();
     bench.settle();
-    for table in [RouteTable::LocRib, RouteTable::AdjIn(one), RouteTable::AdjOut(two)] {
+    for table in [
+        RouteTable::LocRib,
+        RouteTable::AdjIn(one),
+        RouteTable::AdjOut(two),
+    ] {
         for limit in [1, 7, 1000] {
             let mut listed = Vec::new();
             let mut after = None;
@@ -34,11 +42,18 @@ fn listings_go_through_all_families_in_pages() {
             assert_eq!(listed, expected);
         }
     }
-    for empty in [RouteTable::AdjIn(two), RouteTable::AdjOut(one), RouteTable::AdjIn(PeerId(9))] {
+    for empty in [
+        RouteTable::AdjIn(two),
+        RouteTable::AdjOut(one),
+        RouteTable::AdjIn(PeerId(9)),
+    ] {
         assert_eq!(bench.shard.routes(&query(empty), None, 10), []);
     }
     for family in FAMILIES {
-        let only = RouteQuery { family: Some(family), ..query(RouteTable::LocRib) };
+        let only = RouteQuery {
+            family: Some(family),
+            ..query(RouteTable::LocRib)
+        };
         assert_eq!(bench.shard.routes(&only, None, 1000).len(), 25);
     }
 }
@@ -46,10 +61,22 @@ fn listings_go_through_all_families_in_pages() {
 #[test]
 fn prefix_filters_find_what_they_say() {
     for (texts, inner) in [
-        (["10.0.0.0/8", "10.1.0.0/16", "10.1.2.0/24", "11.0.0.0/8"], "10.1.2.0/25"),
-        (["2001:db8::/32", "2001:db8:1::/48", "2001:db8:1:2::/64", "2001:db9::/32"], "2001:db8:1:2::/80"),
+        (
+            ["10.0.0.0/8", "10.1.0.0/16", "10.1.2.0/24", "11.0.0.0/8"],
+            "10.1.2.0/25",
+        ),
+        (
+            [
+                "2001:db8::/32",
+                "2001:db8:1::/48",
+                "2001:db8:1:2::/64",
+                "2001:db9::/32",
+            ],
+            "2001:db8:1:2::/80",
+        ),
     ] {
-        let [wide, middle, narrow, other] = texts.map(|text| text.parse::<IpNet>().expect("a prefix"));
+        let [wide, middle, narrow, other] =
+            texts.map(|text| text.parse::<IpNet>().expect("a prefix"));
         let inner: IpNet = inner.parse().expect("a prefix");
         let mut bench = Bench::new();
         for prefix in [wide, middle, narrow, other] {
@@ -57,9 +84,15 @@ fn prefix_filters_find_what_they_say() {
         }
         bench.settle();
         let find = |filter| {
-            let query = RouteQuery { prefix: filter, ..query(RouteTable::LocRib) };
+            let query = RouteQuery {
+                prefix: filter,
+                ..query(RouteTable::LocRib)
+            };
             let routes = bench.shard.routes(&query, None, 10);
-            routes.into_iter().map(|route| route.prefix).collect::<Vec<_>>()
+            routes
+                .into_iter()
+                .map(|route| route.prefix)
+                .collect::<Vec<_>>()
         };
         assert_eq!(find(PrefixFilter::Exact(middle)), [middle]);
         assert_eq!(find(PrefixFilter::Exact(inner)), []);
@@ -76,7 +109,10 @@ fn adj_rib_in_shows_what_came_and_adj_rib_out_what_went() {
     for family in FAMILIES {
         let mut bench = Bench::new();
         let prefix = prefix(family, 1);
-        let one = bench.up(RibPeer { import: Arc::new(Policy::reject_all()), ..ebgp(1) });
+        let one = bench.up(RibPeer {
+            import: Arc::new(Policy::reject_all()),
+            ..ebgp(1)
+        });
         let two = bench.up(ebgp(2));
         let three = bench.up(ebgp(3));
         bench.announce(one, prefix, path(&[65001]));
@@ -88,7 +124,9 @@ fn adj_rib_in_shows_what_came_and_adj_rib_out_what_went() {
             routes[0].paths[0].state,
             PathState::Unusable(Unusable::DeniedByPolicy("default".to_owned())),
         );
-        let routes = bench.shard.routes(&query(RouteTable::AdjOut(three)), None, 10);
+        let routes = bench
+            .shard
+            .routes(&query(RouteTable::AdjOut(three)), None, 10);
         assert_eq!(routes[0].paths[0].attributes, path(&[LOCAL_ASN.0, 65002]));
         assert_eq!(routes[0].paths[0].next_hop, Some(own_hop(prefix)));
         assert_eq!(routes[0].paths[0].peer, Some(two));
@@ -101,15 +139,21 @@ fn an_explanation_ranks_all_paths_and_names_every_peer() {
         let mut bench = Bench::new();
         let prefix = prefix(family, 1);
         let peers = [1, 2, 3, 4, 5].map(|number| bench.up(ebgp(number)));
-        let lonely = bench.up(RibPeer { families: vec![], ..ebgp(9) });
+        let lonely = bench.up(RibPeer {
+            families: vec![],
+            ..ebgp(9)
+        });
         bench.announce(peers[0], prefix, path(&[65001, LOCAL_ASN.0]));
         bench.announce(peers[1], prefix, path(&[65002, 65010, 65011]));
         bench.announce(peers[2], prefix, path(&[65003, 65010]));
         bench.announce(peers[3], prefix, path(&[65004, 65010]));
         bench.settle();
         let explanation = bench.shard.explain(prefix);
-        let story: Vec<_> =
-            explanation.paths.iter().map(|path| (path.peer, path.state.clone())).collect();
+        let story: Vec<_> = explanation
+            .paths
+            .iter()
+            .map(|path| (path.peer, path.state.clone()))
+            .collect();
         assert_eq!(
             story,
             [
@@ -138,7 +182,10 @@ fn an_explanation_ranks_all_paths_and_names_every_peer() {
         );
         let unknown = bench.shard.explain(super::prefix(family, 2));
         assert_eq!(unknown.paths, []);
-        assert_eq!(unknown.advertisements[0].result, Err(NotAdvertised::NoBestPath));
+        assert_eq!(
+            unknown.advertisements[0].result,
+            Err(NotAdvertised::NoBestPath)
+        );
     }
 }
 
@@ -155,23 +202,52 @@ fn counts_follow_the_routes() {
         bench.announce(two, prefix(family, 0), path(&[65002, 65003]));
         bench.settle();
         let counts = |bench: &Bench, peer| bench.shard.peer_counts(peer).families[number].1;
-        let of_one = FamilyCounts { received: 11, accepted: 10, best: 10, ..Default::default() };
+        let of_one = FamilyCounts {
+            received: 11,
+            accepted: 10,
+            best: 10,
+            ..Default::default()
+        };
         assert_eq!(counts(&bench, one), of_one);
-        let of_two = FamilyCounts { received: 1, accepted: 1, advertised: 10, ..Default::default() };
+        let of_two = FamilyCounts {
+            received: 1,
+            accepted: 1,
+            advertised: 10,
+            ..Default::default()
+        };
         assert_eq!(counts(&bench, two), of_two);
         assert_eq!(bench.shard.totals().paths, 12);
 
         bench.down(one, &FAMILIES);
         bench.settle();
-        assert_eq!(counts(&bench, one), FamilyCounts { stale: 11, ..of_one });
+        assert_eq!(
+            counts(&bench, one),
+            FamilyCounts {
+                stale: 11,
+                ..of_one
+            }
+        );
         bench.up(ebgp(1));
         bench.announce(one, prefix(family, 0), path(&[65001]));
         bench.settle();
-        assert_eq!(counts(&bench, one), FamilyCounts { stale: 10, ..of_one });
+        assert_eq!(
+            counts(&bench, one),
+            FamilyCounts {
+                stale: 10,
+                ..of_one
+            }
+        );
         bench.down(one, &[]);
         bench.settle();
         assert_eq!(counts(&bench, one), FamilyCounts::default());
-        assert_eq!(counts(&bench, two), FamilyCounts { best: 1, advertised: 0, ..of_two });
+        assert_eq!(
+            counts(&bench, two),
+            FamilyCounts {
+                best: 1,
+                advertised: 0,
+                ..of_two
+            }
+        );
         assert_eq!(bench.shard.peer_counts(PeerId(99)), PeerCounts::default());
     }
 }

@@ -14,7 +14,12 @@ fn a_deferring_node_programs_routes_but_says_nothing_before_the_end() {
         let two = bench.up(ebgp(2));
         bench.announce(one, foreign, path(&[65001]));
         let epoch = bench.epoch(two);
-        bench.handle(RibEvent::Refresh { peer: two, epoch, family, subtype: RefreshSubtype::Normal });
+        bench.handle(RibEvent::Refresh {
+            peer: two,
+            epoch,
+            family,
+            subtype: RefreshSubtype::Normal,
+        });
         bench.settle();
         assert!(bench.kernel.contains_key(&foreign));
         assert_eq!(bench.take_log(), []);
@@ -54,7 +59,11 @@ fn stale_routes_stay_in_use_until_end_of_rib() {
         assert_eq!(bench.take_log(), [], "nobody else notices");
 
         let epoch = bench.epoch(one);
-        bench.handle(RibEvent::EndOfRib { peer: one, epoch, family });
+        bench.handle(RibEvent::EndOfRib {
+            peer: one,
+            epoch,
+            family,
+        });
         bench.settle();
         assert_eq!(bench.kernel.keys().collect::<Vec<_>>(), [&first]);
         assert_eq!(bench.learned[&two].keys().collect::<Vec<_>>(), [&first]);
@@ -71,7 +80,10 @@ fn stale_routes_go_when_the_timer_runs_out() {
         bench.down(one, &FAMILIES);
         bench.settle();
         assert_eq!(bench.kernel.len(), 1);
-        bench.handle(RibEvent::FlushStale { peer: one, families: FAMILIES.to_vec() });
+        bench.handle(RibEvent::FlushStale {
+            peer: one,
+            families: FAMILIES.to_vec(),
+        });
         bench.settle();
         assert!(bench.kernel.is_empty());
     }
@@ -120,7 +132,10 @@ fn a_peer_that_comes_back_with_another_identifier_is_judged_by_it() {
         bench.settle();
         bench.down(one, &FAMILIES);
         let other = RouterId::from(77);
-        bench.up(RibPeer { remote_router_id: other, ..client(1) });
+        bench.up(RibPeer {
+            remote_router_id: other,
+            ..client(1)
+        });
         bench.settle();
         let learned = bench.learned(two, prefix).expect("still reflected");
         assert_eq!(learned.attributes.originator_id, Some(other));
@@ -148,7 +163,10 @@ fn a_refresh_request_is_answered_with_everything() {
         let mut bench = Bench::new();
         let one = bench.up(ebgp(1));
         let two = bench.up(ebgp(2));
-        let three = bench.up(RibPeer { enhanced_refresh: true, ..ebgp(3) });
+        let three = bench.up(RibPeer {
+            enhanced_refresh: true,
+            ..ebgp(3)
+        });
         for number in 0..100 {
             bench.announce(one, prefix(family, number), path(&[65001]));
         }
@@ -159,16 +177,28 @@ fn a_refresh_request_is_answered_with_everything() {
             let before = std::mem::take(bench.learned.get_mut(&peer).expect("up"));
             let epoch = bench.epoch(peer);
             let subtype = RefreshSubtype::Normal;
-            bench.handle(RibEvent::Refresh { peer, epoch, family, subtype });
+            bench.handle(RibEvent::Refresh {
+                peer,
+                epoch,
+                family,
+                subtype,
+            });
             bench.settle();
             assert_eq!(bench.learned[&peer], before);
             let log_length = bench.log.len();
-            assert!(bench.take_log().iter().all(|(receiver, _)| *receiver == peer));
+            assert!(
+                bench
+                    .take_log()
+                    .iter()
+                    .all(|(receiver, _)| *receiver == peer)
+            );
             let marks = std::mem::take(&mut bench.refresh_marks);
             if peer == three {
                 // RFC 7313: the marks stand around the answer.
-                let expected =
-                    [(peer, RefreshSubtype::Begin, 0), (peer, RefreshSubtype::End, log_length)];
+                let expected = [
+                    (peer, RefreshSubtype::Begin, 0),
+                    (peer, RefreshSubtype::End, log_length),
+                ];
                 assert_eq!(marks, expected);
             } else {
                 assert_eq!(marks, []);
@@ -186,7 +216,12 @@ fn what_a_refresh_leaves_out_is_withdrawn() {
         let two = bench.up(ebgp(2));
         bench.announce(one, first, path(&[65001]));
         let epoch = bench.epoch(one);
-        let mark = |subtype| RibEvent::Refresh { peer: one, epoch, family, subtype };
+        let mark = |subtype| RibEvent::Refresh {
+            peer: one,
+            epoch,
+            family,
+            subtype,
+        };
         bench.handle(mark(RefreshSubtype::Begin));
         bench.announce(one, second, path(&[65001]));
         bench.settle();
@@ -209,12 +244,21 @@ fn a_refresh_during_a_restart_keeps_stale_routes_until_end_of_rib() {
         bench.up(ebgp(1));
         let epoch = bench.epoch(one);
         for subtype in [RefreshSubtype::Begin, RefreshSubtype::End] {
-            bench.handle(RibEvent::Refresh { peer: one, epoch, family, subtype });
+            bench.handle(RibEvent::Refresh {
+                peer: one,
+                epoch,
+                family,
+                subtype,
+            });
         }
         bench.announce(one, second, path(&[65001]));
         bench.settle();
         assert_eq!(bench.kernel.len(), 2);
-        bench.handle(RibEvent::EndOfRib { peer: one, epoch, family });
+        bench.handle(RibEvent::EndOfRib {
+            peer: one,
+            epoch,
+            family,
+        });
         bench.settle();
         assert_eq!(bench.kernel.keys().collect::<Vec<_>>(), [&second]);
     }

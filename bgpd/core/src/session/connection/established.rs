@@ -27,7 +27,11 @@ impl Established {
     /// The timers move along with the connection.
     pub(super) fn new(now: Instant, confirmed: &OpenConfirm) -> Self {
         let negotiated = Arc::clone(&confirmed.negotiated);
-        Self { negotiated, since: now, liveness: confirmed.liveness.clone() }
+        Self {
+            negotiated,
+            since: now,
+            liveness: confirmed.liveness.clone(),
+        }
     }
 
     pub(super) fn receive(&mut self, now: Instant, message: Message) -> Outcome {
@@ -41,13 +45,21 @@ impl Established {
                 Some(_) => Outcome::Nothing,
                 None => Outcome::Update(update),
             },
-            Message::RouteRefresh(refresh) if self.negotiated.families.contains(&refresh.family) => {
+            Message::RouteRefresh(refresh)
+                if self.negotiated.families.contains(&refresh.family) =>
+            {
                 let family = refresh.family;
                 // RFC 7313 section 3.2: without the capability the octet is reserved, and ignored.
                 if self.negotiated.enhanced_refresh {
-                    Outcome::Refresh { family, subtype: refresh.subtype }
+                    Outcome::Refresh {
+                        family,
+                        subtype: refresh.subtype,
+                    }
                 } else {
-                    Outcome::Refresh { family, subtype: RefreshSubtype::Normal }
+                    Outcome::Refresh {
+                        family,
+                        subtype: RefreshSubtype::Normal,
+                    }
                 }
             }
             // RFC 2918 section 4: a family that was not agreed on is ignored.
@@ -65,7 +77,10 @@ impl Established {
     pub(super) fn due(&self, now: Instant, blocked_since: Option<Instant>) -> Due {
         if self.liveness.is_expired(now) {
             Due::HoldExpired
-        } else if self.send_hold(blocked_since).is_some_and(|until| until <= now) {
+        } else if self
+            .send_hold(blocked_since)
+            .is_some_and(|until| until <= now)
+        {
             Due::SendHoldExpired
         } else if self.liveness.is_keepalive_due(now) {
             Due::Keepalive
@@ -75,7 +90,11 @@ impl Established {
     }
 
     pub(super) fn next_deadline(&self, blocked_since: Option<Instant>) -> Option<Instant> {
-        self.liveness.next_deadline().into_iter().chain(self.send_hold(blocked_since)).min()
+        self.liveness
+            .next_deadline()
+            .into_iter()
+            .chain(self.send_hold(blocked_since))
+            .min()
     }
 
     /// RFC 9687 section 3.2: the greater of 8 minutes and twice the hold time; none without a hold time.

@@ -18,7 +18,9 @@ mod open_sent;
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use bgp_wire::{DecodeContext, Family, Message, NotificationMessage, RefreshSubtype, UpdateMessage};
+use bgp_wire::{
+    DecodeContext, Family, Message, NotificationMessage, RefreshSubtype, UpdateMessage,
+};
 use bytes::Bytes;
 
 pub(super) use established::Established;
@@ -98,7 +100,13 @@ impl Connection {
         offer: Offer,
     ) -> Self {
         let phase = Phase::OpenSent(OpenSent::new(now, offer));
-        Self { id, origin, local_address, phase, blocked_since: None }
+        Self {
+            id,
+            origin,
+            local_address,
+            phase,
+            blocked_since: None,
+        }
     }
 
     pub(super) const fn state(&self) -> SessionState {
@@ -126,7 +134,9 @@ impl Connection {
         use super::message::{KEEPALIVE, OPEN, ROUTE_REFRESH, UPDATE, kind};
         match (&self.phase, kind(frame)) {
             (Phase::OpenSent(_), UPDATE | KEEPALIVE | ROUTE_REFRESH) => Err(OpenSent::unexpected()),
-            (Phase::OpenConfirm(_), OPEN | UPDATE | ROUTE_REFRESH) => Err(OpenConfirm::unexpected()),
+            (Phase::OpenConfirm(_), OPEN | UPDATE | ROUTE_REFRESH) => {
+                Err(OpenConfirm::unexpected())
+            }
             (Phase::Established(_), OPEN) => Err(Established::unexpected()),
             (Phase::OpenSent(_), _) => bgp_wire::decode(frame, &DecodeContext::default()),
             (Phase::OpenConfirm(phase), _) => bgp_wire::decode(frame, &phase.negotiated.decode),
@@ -141,7 +151,9 @@ impl Connection {
 
     /// The peer's KEEPALIVE is here. Returns what was negotiated, or `None` when the OPEN is not.
     pub(super) fn establish(&mut self, now: Instant) -> Option<Arc<Negotiated>> {
-        let Phase::OpenConfirm(confirmed) = &self.phase else { return None };
+        let Phase::OpenConfirm(confirmed) = &self.phase else {
+            return None;
+        };
         let established = Established::new(now, confirmed);
         let negotiated = Arc::clone(&established.negotiated);
         self.phase = Phase::Established(established);

@@ -28,7 +28,10 @@ pub(crate) struct OpenConfirm {
 /// Whether a KEEPALIVE has answered the peer's OPEN.
 #[derive(Debug)]
 enum Answer {
-    Withheld { until: Instant, keepalive_seen: bool },
+    Withheld {
+        until: Instant,
+        keepalive_seen: bool,
+    },
     Given,
 }
 
@@ -36,8 +39,15 @@ impl OpenConfirm {
     /// The peer's OPEN was good; the KEEPALIVE is withheld until [`Self::answer`].
     pub(super) fn new(now: Instant, negotiated: Arc<Negotiated>) -> Self {
         let liveness = Liveness::new(now, &negotiated);
-        let answer = Answer::Withheld { until: now + CONTEST_TIME, keepalive_seen: false };
-        Self { negotiated, liveness, answer }
+        let answer = Answer::Withheld {
+            until: now + CONTEST_TIME,
+            keepalive_seen: false,
+        };
+        Self {
+            negotiated,
+            liveness,
+            answer,
+        }
     }
 
     /// True once the KEEPALIVE is out.
@@ -49,8 +59,15 @@ impl OpenConfirm {
     pub(crate) fn answer(&mut self, now: Instant, random: &mut SplitMix64) -> Outcome {
         self.liveness.keepalive_sent(now, random);
         match std::mem::replace(&mut self.answer, Answer::Given) {
-            Answer::Withheld { keepalive_seen: true, .. } => Outcome::Confirmed,
-            Answer::Withheld { keepalive_seen: false, .. } | Answer::Given => Outcome::Nothing,
+            Answer::Withheld {
+                keepalive_seen: true,
+                ..
+            } => Outcome::Confirmed,
+            Answer::Withheld {
+                keepalive_seen: false,
+                ..
+            }
+            | Answer::Given => Outcome::Nothing,
         }
     }
 
@@ -94,7 +111,11 @@ impl OpenConfirm {
             Answer::Withheld { until, .. } => Some(until),
             Answer::Given => None,
         };
-        self.liveness.next_deadline().into_iter().chain(contest).min()
+        self.liveness
+            .next_deadline()
+            .into_iter()
+            .chain(contest)
+            .min()
     }
 }
 

@@ -21,7 +21,10 @@ pub(crate) struct OpenSent {
 
 impl OpenSent {
     pub(super) fn new(now: Instant, offer: Offer) -> Self {
-        Self { offer: Box::new(offer), hold: now + LARGE_HOLD_TIME }
+        Self {
+            offer: Box::new(offer),
+            hold: now + LARGE_HOLD_TIME,
+        }
     }
 
     pub(super) fn receive(&self, message: Message) -> Outcome {

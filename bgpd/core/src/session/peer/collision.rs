@@ -34,7 +34,11 @@ impl Identities {
     /// Who must have dialled the connection that survives. Equal identifiers may occur between different AS numbers;
     /// then the larger AS number wins.
     pub(super) fn preferred_origin(self) -> Origin {
-        if self.local > self.remote { Origin::Dialed } else { Origin::Accepted }
+        if self.local > self.remote {
+            Origin::Dialed
+        } else {
+            Origin::Accepted
+        }
     }
 }
 

@@ -81,6 +81,9 @@ impl Peer {
     }
 
     fn connection_ids(&self) -> Vec<ConnectionId> {
-        self.connections.iter().map(|connection| connection.id).collect()
+        self.connections
+            .iter()
+            .map(|connection| connection.id)
+            .collect()
     }
 }

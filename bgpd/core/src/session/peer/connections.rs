@@ -62,7 +62,12 @@ impl Peer {
                 && !matches!(connection.phase, Phase::Established(_))
         });
         if let Some(superseded) = superseded.map(|connection| connection.id) {
-            self.end(now, superseded, DownReason::Sent(notification::collision()), out);
+            self.end(
+                now,
+                superseded,
+                DownReason::Sent(notification::collision()),
+                out,
+            );
         }
         self.open(now, id, Origin::Accepted, local_address, out);
     }
@@ -77,11 +82,16 @@ impl Peer {
     ) {
         // Once the session was up, forwarding has gone on ever since: a later loss is no restart of ours.
         let forwarding_preserved = self.restarting || self.epoch != Epoch(0);
-        let offer =
-            Offer::new(&self.settings, self.open_form, self.restarting, forwarding_preserved);
+        let offer = Offer::new(
+            &self.settings,
+            self.open_form,
+            self.restarting,
+            forwarding_preserved,
+        );
         self.sent.open += 1;
         Self::send(id, message::open(&offer.open), Lane::Control, out);
-        self.connections.push(Connection::new(now, id, origin, local_address, offer));
+        self.connections
+            .push(Connection::new(now, id, origin, local_address, offer));
     }
 
     pub(super) fn receive(
@@ -91,7 +101,9 @@ impl Peer {
         frame: &Bytes,
         out: &mut Outbox<PeerAction>,
     ) {
-        let Some(connection) = self.connection_mut(id) else { return };
+        let Some(connection) = self.connection_mut(id) else {
+            return;
+        };
         let outcome = connection.receive(now, frame);
         self.received.count(frame);
         let epoch = self.epoch;
@@ -105,7 +117,11 @@ impl Peer {
                 out.push(PeerAction::EndOfRib { epoch, family });
             }
             Outcome::Refresh { family, subtype } => {
-                out.push(PeerAction::Refresh { epoch, family, subtype });
+                out.push(PeerAction::Refresh {
+                    epoch,
+                    family,
+                    subtype,
+                });
             }
             Outcome::Refused(message) => self.end(now, id, DownReason::Sent(message), out),
             Outcome::Ended(message) => {
@@ -128,8 +144,14 @@ impl Peer {
             remote: (negotiated.remote_router_id, self.settings.remote_asn),
         };
         let (mut verdict, mut rival) = (Verdict::Win, None);
-        if let Some(connection) = self.connections.iter().find(|connection| connection.id == id)
-            && let Some(other) = self.connections.iter().find(|connection| connection.id != id)
+        if let Some(connection) = self
+            .connections
+            .iter()
+            .find(|connection| connection.id == id)
+            && let Some(other) = self
+                .connections
+                .iter()
+                .find(|connection| connection.id != id)
         {
             verdict = collision::judge(connection.origin, other, identities);
             rival = Some(other.id);
@@ -153,18 +175,18 @@ impl Peer {
     }
 
     /// Answers the peer's OPEN. From here on the peer may become Established on this connection.
-    pub(super) fn answer(
-        &mut self,
-        now: Instant,
-        id: ConnectionId,
-        out: &mut Outbox<PeerAction>,
-    ) {
+    pub(super) fn answer(&mut self, now: Instant, id: ConnectionId, out: &mut Outbox<PeerAction>) {
         let random = &mut self.random;
-        let Some(connection) = self.connections.iter_mut().find(|connection| connection.id == id)
+        let Some(connection) = self
+            .connections
+            .iter_mut()
+            .find(|connection| connection.id == id)
         else {
             return;
         };
-        let Phase::OpenConfirm(phase) = &mut connection.phase else { return };
+        let Phase::OpenConfirm(phase) = &mut connection.phase else {
+            return;
+        };
         if phase.negotiated.extended_messages {
             out.push(PeerAction::AllowExtended { connection: id });
         }
@@ -182,7 +204,10 @@ impl Peer {
         out: &mut Outbox<PeerAction>,
     ) {
         let random = &mut self.random;
-        if let Some(connection) = self.connections.iter_mut().find(|connection| connection.id == id)
+        if let Some(connection) = self
+            .connections
+            .iter_mut()
+            .find(|connection| connection.id == id)
         {
             connection.keepalive_sent(now, random);
             self.sent.keepalive += 1;
@@ -192,21 +217,38 @@ impl Peer {
 
     fn establish(&mut self, now: Instant, id: ConnectionId, out: &mut Outbox<PeerAction>) {
         // RFC 4271 section 6.8: an Established session ends every contest.
-        let rivals: Vec<_> = self.connections.iter().map(|connection| connection.id).collect();
+        let rivals: Vec<_> = self
+            .connections
+            .iter()
+            .map(|connection| connection.id)
+            .collect();
         for rival in rivals.into_iter().filter(|&rival| rival != id) {
             self.end(now, rival, DownReason::Sent(notification::collision()), out);
         }
-        let Some(connection) = self.connection_mut(id) else { return };
+        let Some(connection) = self.connection_mut(id) else {
+            return;
+        };
         let local_address = connection.local_address;
-        let Some(negotiated) = connection.establish(now) else { return };
+        let Some(negotiated) = connection.establish(now) else {
+            return;
+        };
 
         self.epoch = Epoch(self.epoch.0 + 1);
         self.last_failure = None;
         self.dialer.succeeded();
-        let max_stale_time = self.settings.graceful_restart.unwrap_or_default().max_stale_time;
+        let max_stale_time = self
+            .settings
+            .graceful_restart
+            .unwrap_or_default()
+            .max_stale_time;
         Self::flush(self.stale.session_up(now, &negotiated, max_stale_time), out);
         let epoch = self.epoch;
-        out.push(PeerAction::Up { epoch, connection: id, local_address, negotiated });
+        out.push(PeerAction::Up {
+            epoch,
+            connection: id,
+            local_address,
+            negotiated,
+        });
     }
 
     /// Ends a connection, whatever phase it is in. Does nothing when it is gone already.
@@ -217,7 +259,11 @@ impl Peer {
         reason: DownReason,
         out: &mut Outbox<PeerAction>,
     ) {
-        let Some(index) = self.connections.iter().position(|connection| connection.id == id) else {
+        let Some(index) = self
+            .connections
+            .iter()
+            .position(|connection| connection.id == id)
+        else {
             return;
         };
         let connection = self.connections.remove(index);
@@ -234,11 +280,16 @@ impl Peer {
         let keep = retained(&phase.negotiated, &reason);
         let restart_time = phase.negotiated.restart_time();
         self.stale.session_lost(now, &keep, restart_time);
-        self.dialer.ended(&reason, Some(now.saturating_since(phase.since)));
+        self.dialer
+            .ended(&reason, Some(now.saturating_since(phase.since)));
         self.last_down = Some(LastDown::new(now, &reason));
         self.open_form = OpenForm::WithCapabilities;
         self.flaps += 1;
-        out.push(PeerAction::Down { epoch: self.epoch, reason, keep });
+        out.push(PeerAction::Down {
+            epoch: self.epoch,
+            reason,
+            keep,
+        });
     }
 
     /// Tells the peer, when it is to be told, and closes TCP, when it is still there.
@@ -297,9 +348,11 @@ fn retained(negotiated: &Negotiated, reason: &DownReason) -> Vec<Family> {
         }
     };
     match graceful {
-        Some(restart) if keeps && !restart.restart_time.is_zero() => {
-            restart.families.iter().map(|listed| listed.family).collect()
-        }
+        Some(restart) if keeps && !restart.restart_time.is_zero() => restart
+            .families
+            .iter()
+            .map(|listed| listed.family)
+            .collect(),
         Some(_) | None => Vec::new(),
     }
 }

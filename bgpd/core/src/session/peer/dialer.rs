@@ -48,7 +48,12 @@ enum Pause {
 
 impl Dialer {
     pub(super) const fn new() -> Self {
-        Self { state: DialState::Off, pause: Pause::AtOnce, failures: 0, errors: 0 }
+        Self {
+            state: DialState::Off,
+            pause: Pause::AtOnce,
+            failures: 0,
+            errors: 0,
+        }
     }
 
     pub(super) const fn is_dialing(&self) -> bool {
@@ -162,11 +167,17 @@ impl Dialer {
         }
         out.push(PeerAction::Dial);
         let patience = random.jitter(settings.connect_retry).max(LEAST_DIAL_TIME);
-        self.state = DialState::Dialing { until: now + patience };
+        self.state = DialState::Dialing {
+            until: now + patience,
+        };
     }
 
     const fn count_failure(&mut self) {
-        self.pause = if self.failures == 0 { Pause::Soon } else { Pause::Retry };
+        self.pause = if self.failures == 0 {
+            Pause::Soon
+        } else {
+            Pause::Retry
+        };
         self.failures = self.failures.saturating_add(1);
     }
 

@@ -91,7 +91,10 @@ impl Peer {
             PeerEvent::Reset { text } => self.reset(now, &text, out),
             PeerEvent::Configure(settings) => self.configure(now, settings, out),
             PeerEvent::RestartCompleted => self.restarting = false,
-            PeerEvent::Dialed { connection, local_address } => {
+            PeerEvent::Dialed {
+                connection,
+                local_address,
+            } => {
                 self.dialed(now, connection, local_address, out);
             }
             PeerEvent::DialFailed { error } => {
@@ -99,11 +102,17 @@ impl Peer {
                     self.last_failure = Some(LastDown::dial_failed(now, &error));
                 }
             }
-            PeerEvent::Accepted { connection, local_address } => {
+            PeerEvent::Accepted {
+                connection,
+                local_address,
+            } => {
                 self.accepted(now, connection, local_address, out);
             }
             PeerEvent::Frame { connection, frame } => self.receive(now, connection, &frame, out),
-            PeerEvent::Malformed { connection, notification } => {
+            PeerEvent::Malformed {
+                connection,
+                notification,
+            } => {
                 self.end(now, connection, DownReason::Sent(notification), out);
             }
             PeerEvent::Closed { connection, error } => {
@@ -128,7 +137,11 @@ impl Peer {
                 }
             }
             PeerEvent::RequestRefresh { family } => self.request_refresh(family, out),
-            PeerEvent::PrefixLimitExceeded { epoch, family, limit } => {
+            PeerEvent::PrefixLimitExceeded {
+                epoch,
+                family,
+                limit,
+            } => {
                 if let Some(id) = self.established(epoch).map(|connection| connection.id) {
                     let message = notification::prefix_limit(family, limit);
                     self.end_hard(now, id, message, out);
@@ -140,12 +153,17 @@ impl Peer {
 
     /// Does what is due at `now`.
     pub fn handle_timeout(&mut self, now: Instant, out: &mut Outbox<PeerAction>) {
-        let connections: Vec<_> = self.connections.iter().map(|connection| connection.id).collect();
+        let connections: Vec<_> = self
+            .connections
+            .iter()
+            .map(|connection| connection.id)
+            .collect();
         for connection in connections {
             self.handle_connection_timeout(now, connection, out);
         }
         Self::flush(self.stale.handle_timeout(now), out);
-        self.dialer.handle_timeout(now, &self.settings, &mut self.random, out);
+        self.dialer
+            .handle_timeout(now, &self.settings, &mut self.random, out);
         self.settle(now, out);
     }
 
@@ -163,7 +181,10 @@ impl Peer {
     /// A snapshot for the operator.
     #[must_use]
     pub fn status(&self) -> PeerStatus {
-        let furthest = self.connections.iter().max_by_key(|connection| connection.state());
+        let furthest = self
+            .connections
+            .iter()
+            .max_by_key(|connection| connection.state());
         PeerStatus {
             state: self.current_state(),
             negotiated: furthest.and_then(Connection::negotiated).cloned(),
@@ -201,11 +222,15 @@ impl Peer {
         let wants_dial = self.admin == Admin::Running
             && self.settings.connect == ConnectMode::Active
             && self.may_use_dial();
-        self.dialer.settle(now, wants_dial, &self.settings, &mut self.random, out);
+        self.dialer
+            .settle(now, wants_dial, &self.settings, &mut self.random, out);
 
         let state = self.current_state();
         if state != self.state {
-            out.push(PeerAction::StateChanged { from: self.state, to: state });
+            out.push(PeerAction::StateChanged {
+                from: self.state,
+                to: state,
+            });
             self.state = state;
         }
     }
@@ -234,16 +259,23 @@ impl Peer {
     }
 
     fn end_of_rib(&mut self, epoch: Epoch, family: Family, out: &mut Outbox<PeerAction>) {
-        let Some(connection) = self.established(epoch) else { return };
+        let Some(connection) = self.established(epoch) else {
+            return;
+        };
         let id = connection.id;
-        if connection.negotiated().is_some_and(|negotiated| negotiated.families.contains(&family)) {
+        if connection
+            .negotiated()
+            .is_some_and(|negotiated| negotiated.families.contains(&family))
+        {
             self.sent.update += 1;
             Self::send(id, message::end_of_rib(family), Lane::Routes, out);
         }
     }
 
     fn request_refresh(&mut self, family: Family, out: &mut Outbox<PeerAction>) {
-        let Some(connection) = self.established(self.epoch) else { return };
+        let Some(connection) = self.established(self.epoch) else {
+            return;
+        };
         let id = connection.id;
         let answers = connection.negotiated().is_some_and(|negotiated| {
             negotiated.route_refresh && negotiated.families.contains(&family)
@@ -263,7 +295,9 @@ impl Peer {
     }
 
     fn connection_mut(&mut self, id: ConnectionId) -> Option<&mut Connection> {
-        self.connections.iter_mut().find(|connection| connection.id == id)
+        self.connections
+            .iter_mut()
+            .find(|connection| connection.id == id)
     }
 
     fn current_state(&self) -> SessionState {
@@ -276,7 +310,11 @@ impl Peer {
     }
 
     fn send(connection: ConnectionId, bytes: Bytes, lane: Lane, out: &mut Outbox<PeerAction>) {
-        out.push(PeerAction::Send { connection, bytes, lane });
+        out.push(PeerAction::Send {
+            connection,
+            bytes,
+            lane,
+        });
     }
 
     fn flush(families: Vec<Family>, out: &mut Outbox<PeerAction>) {
@@ -298,7 +336,11 @@ impl Peer {
             .and_then(|connection| connection.negotiated())
             .and_then(|negotiated| negotiated.graceful_restart.as_ref())
             .is_some_and(|restart| restart.notification);
-        let message = if understood { notification::hard_reset(&message) } else { message };
+        let message = if understood {
+            notification::hard_reset(&message)
+        } else {
+            message
+        };
         self.end(now, id, DownReason::Sent(message), out);
     }
 }

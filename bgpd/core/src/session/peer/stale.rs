@@ -40,7 +40,10 @@ impl StaleRoutes {
         *self = if keep.is_empty() {
             Self::Nothing
         } else {
-            Self::AwaitingPeer { families: keep.to_vec(), until: now + restart_time }
+            Self::AwaitingPeer {
+                families: keep.to_vec(),
+                until: now + restart_time,
+            }
         };
     }
 
@@ -57,7 +60,10 @@ impl StaleRoutes {
             .into_iter()
             .partition(|&family| negotiated.forwarding_preserved(family));
         if !stay.is_empty() {
-            *self = Self::AwaitingEndOfRib { families: stay, until: now + max_stale_time };
+            *self = Self::AwaitingEndOfRib {
+                families: stay,
+                until: now + max_stale_time,
+            };
         }
         go
     }
@@ -105,6 +111,10 @@ impl StaleRoutes {
                 (families, until, StaleAwaiting::EndOfRib)
             }
         };
-        Some(StaleStatus { families: families.clone(), until: *until, awaiting })
+        Some(StaleStatus {
+            families: families.clone(),
+            until: *until,
+            awaiting,
+        })
     }
 }

@@ -64,8 +64,14 @@ fn open_variant(variant: u8) -> OpenMessage {
         0 => peer_open(),
         1 => graceful_open(120, false, &families),
         2 => graceful_open(30, true, &families[..1]),
-        3 => OpenMessage { hold_time: 3, ..graceful_open(1, true, &families) },
-        4 => OpenMessage { hold_time: 1, ..peer_open() },
+        3 => OpenMessage {
+            hold_time: 3,
+            ..graceful_open(1, true, &families)
+        },
+        4 => OpenMessage {
+            hold_time: 1,
+            ..peer_open()
+        },
         _ => open_with(Vec::new()),
     }
 }
@@ -80,9 +86,16 @@ fn plain_event(number: u8) -> PeerEvent {
         6 => PeerEvent::Reset { text },
         7 => PeerEvent::RestartCompleted,
         8 => PeerEvent::DialFailed { error: text },
-        9 => PeerEvent::InitialRoutesSent { epoch: Epoch(1), family },
+        9 => PeerEvent::InitialRoutesSent {
+            epoch: Epoch(1),
+            family,
+        },
         10 => PeerEvent::RequestRefresh { family },
-        11 => PeerEvent::PrefixLimitExceeded { epoch: Epoch(1), family, limit: 5 },
+        11 => PeerEvent::PrefixLimitExceeded {
+            epoch: Epoch(1),
+            family,
+            limit: 5,
+        },
         12 => PeerEvent::Configure(PeerSettings {
             hold_time: HoldTime::DISABLED,
             ..graceful_settings()
@@ -104,7 +117,9 @@ impl Auditor {
     fn check(&mut self, actions: &[PeerAction]) {
         for action in actions {
             match action {
-                PeerAction::Up { epoch, connection, .. } => {
+                PeerAction::Up {
+                    epoch, connection, ..
+                } => {
                     assert_eq!(self.up, None, "two sessions");
                     assert!(*epoch > self.last_epoch, "epochs only grow");
                     assert!(self.open.contains(connection));
@@ -116,9 +131,19 @@ impl Auditor {
                 PeerAction::Update { epoch, .. }
                 | PeerAction::EndOfRib { epoch, .. }
                 | PeerAction::Refresh { epoch, .. } => assert_eq!(self.up, Some(*epoch)),
-                PeerAction::Send { connection, bytes, lane } => {
-                    assert!(self.open.contains(connection), "sent on a closed connection");
-                    assert!(bytes[18] != 4 || *lane == Lane::Control, "KEEPALIVE behind routes");
+                PeerAction::Send {
+                    connection,
+                    bytes,
+                    lane,
+                } => {
+                    assert!(
+                        self.open.contains(connection),
+                        "sent on a closed connection"
+                    );
+                    assert!(
+                        bytes[18] != 4 || *lane == Lane::Control,
+                        "KEEPALIVE behind routes"
+                    );
                 }
                 PeerAction::Close { connection } => {
                     assert!(self.open.contains(connection), "closed twice");
@@ -157,13 +182,21 @@ fn run(steps: Vec<Step>) {
                 auditor.open.push(connection);
                 if matches!(step, Step::Dialed) {
                     auditor.dialing = false;
-                    bench.handle(PeerEvent::Dialed { connection, local_address })
+                    bench.handle(PeerEvent::Dialed {
+                        connection,
+                        local_address,
+                    })
                 } else {
-                    bench.handle(PeerEvent::Accepted { connection, local_address })
+                    bench.handle(PeerEvent::Accepted {
+                        connection,
+                        local_address,
+                    })
                 }
             }
             Step::On(back, what) => {
-                let Some(&connection) = known.iter().rev().nth(usize::from(back)) else { continue };
+                let Some(&connection) = known.iter().rev().nth(usize::from(back)) else {
+                    continue;
+                };
                 if matches!(what, Happening::Closed) {
                     auditor.open.retain(|&open| open != connection);
                 }
@@ -205,10 +238,22 @@ fn happening(connection: ConnectionId, what: Happening) -> PeerEvent {
             Bytes::from([&header[..], &[0, length, kind], &body].concat())
         }
         Happening::Malformed => {
-            let notification = NotificationMessage { code: 1, subcode: 1, data: Bytes::new() };
-            return PeerEvent::Malformed { connection, notification };
+            let notification = NotificationMessage {
+                code: 1,
+                subcode: 1,
+                data: Bytes::new(),
+            };
+            return PeerEvent::Malformed {
+                connection,
+                notification,
+            };
         }
-        Happening::Closed => return PeerEvent::Closed { connection, error: None },
+        Happening::Closed => {
+            return PeerEvent::Closed {
+                connection,
+                error: None,
+            };
+        }
         Happening::Pending => return PeerEvent::SendPending { connection },
         Happening::Progress => return PeerEvent::SendProgress { connection },
     };

@@ -40,7 +40,12 @@ impl Bench {
     }
 
     fn with(peer: Peer) -> Self {
-        Self { peer, now: Instant::ZERO, out: Outbox::new(), next_connection: 1 }
+        Self {
+            peer,
+            now: Instant::ZERO,
+            out: Outbox::new(),
+            next_connection: 1,
+        }
     }
 
     /// A started, passive peer: nothing happens unless the test does it.
@@ -59,11 +64,18 @@ impl Bench {
     /// Lets time pass, with every deadline kept on the way.
     fn advance(&mut self, by: Duration) -> Vec<PeerAction> {
         let end = self.now + by;
-        while let Some(deadline) = self.peer.next_deadline().filter(|&deadline| deadline <= end) {
+        while let Some(deadline) = self
+            .peer
+            .next_deadline()
+            .filter(|&deadline| deadline <= end)
+        {
             self.now = deadline.max(self.now);
             self.peer.handle_timeout(self.now, &mut self.out);
             let next = self.peer.next_deadline();
-            assert!(next.is_none_or(|next| next > self.now), "deadline in the past: {next:?}");
+            assert!(
+                next.is_none_or(|next| next > self.now),
+                "deadline in the past: {next:?}"
+            );
         }
         self.now = end;
         self.out.drain().collect()
@@ -81,18 +93,36 @@ impl Bench {
 
     fn accept(&mut self) -> ConnectionId {
         let connection = self.connection();
-        let actions = self.handle(PeerEvent::Accepted { connection, local_address: LOCAL_ADDRESS });
-        assert!(show(&actions).contains(&format!("{connection} OPEN")), "{:?}", show(&actions));
+        let actions = self.handle(PeerEvent::Accepted {
+            connection,
+            local_address: LOCAL_ADDRESS,
+        });
+        assert!(
+            show(&actions).contains(&format!("{connection} OPEN")),
+            "{:?}",
+            show(&actions)
+        );
         connection
     }
 
     /// Waits for the dial and lets it succeed.
     fn dial(&mut self) -> ConnectionId {
         let actions = self.advance(self.patience());
-        assert!(show(&actions).contains(&"dial".to_owned()), "{:?}", show(&actions));
+        assert!(
+            show(&actions).contains(&"dial".to_owned()),
+            "{:?}",
+            show(&actions)
+        );
         let connection = self.connection();
-        let actions = self.handle(PeerEvent::Dialed { connection, local_address: LOCAL_ADDRESS });
-        assert!(show(&actions).contains(&format!("{connection} OPEN")), "{:?}", show(&actions));
+        let actions = self.handle(PeerEvent::Dialed {
+            connection,
+            local_address: LOCAL_ADDRESS,
+        });
+        assert!(
+            show(&actions).contains(&format!("{connection} OPEN")),
+            "{:?}",
+            show(&actions)
+        );
         connection
     }
 
@@ -101,7 +131,10 @@ impl Bench {
     }
 
     fn close(&mut self, connection: ConnectionId) -> Vec<PeerAction> {
-        self.handle(PeerEvent::Closed { connection, error: None })
+        self.handle(PeerEvent::Closed {
+            connection,
+            error: None,
+        })
     }
 
     /// Accepts a connection and brings it to OpenConfirm.
@@ -146,7 +179,10 @@ fn settings() -> PeerSettings {
 }
 
 fn graceful_settings() -> PeerSettings {
-    PeerSettings { graceful_restart: Some(GracefulRestartSettings::default()), ..settings() }
+    PeerSettings {
+        graceful_restart: Some(GracefulRestartSettings::default()),
+        ..settings()
+    }
 }
 
 fn router_id(last: u8) -> RouterId {
@@ -176,7 +212,11 @@ fn open_with(capabilities: Vec<Capability>) -> OpenMessage {
 }
 
 /// The peer's graceful restart capability: `families` with their F bit.
-fn graceful_open(restart_time: u16, notification: bool, families: &[(Family, bool)]) -> OpenMessage {
+fn graceful_open(
+    restart_time: u16,
+    notification: bool,
+    families: &[(Family, bool)],
+) -> OpenMessage {
     let mut open = peer_open();
     open.capabilities.push(Capability::GracefulRestart {
         restarting: false,
@@ -184,14 +224,21 @@ fn graceful_open(restart_time: u16, notification: bool, families: &[(Family, boo
         restart_time,
         families: families
             .iter()
-            .map(|&(family, forwarding_preserved)| GracefulFamily { family, forwarding_preserved })
+            .map(|&(family, forwarding_preserved)| GracefulFamily {
+                family,
+                forwarding_preserved,
+            })
             .collect(),
     });
     open
 }
 
 fn notification(code: u8, subcode: u8) -> Bytes {
-    message::notification(&NotificationMessage { code, subcode, data: Bytes::new() })
+    message::notification(&NotificationMessage {
+        code,
+        subcode,
+        data: Bytes::new(),
+    })
 }
 
 fn seconds(count: u64) -> Duration {
@@ -222,7 +269,10 @@ fn flushed(actions: &[PeerAction]) -> Vec<Family> {
 
 /// All NOTIFICATIONs that were sent, in order.
 fn notified(actions: &[PeerAction]) -> Vec<NotificationMessage> {
-    actions.iter().filter_map(|action| sent_notification(action)).collect()
+    actions
+        .iter()
+        .filter_map(|action| sent_notification(action))
+        .collect()
 }
 
 fn sent_notification(action: &PeerAction) -> Option<NotificationMessage> {
@@ -244,7 +294,11 @@ fn show_one(action: &PeerAction) -> String {
     match action {
         PeerAction::Dial => "dial".to_owned(),
         PeerAction::CancelDial => "cancel dial".to_owned(),
-        PeerAction::Send { connection, bytes, lane } => {
+        PeerAction::Send {
+            connection,
+            bytes,
+            lane,
+        } => {
             let name = match bytes[18] {
                 1 => "OPEN".to_owned(),
                 2 => "UPDATE".to_owned(),
@@ -260,11 +314,19 @@ fn show_one(action: &PeerAction) -> String {
         }
         PeerAction::Close { connection } => format!("{connection} close"),
         PeerAction::AllowExtended { connection } => format!("{connection} allow extended"),
-        PeerAction::Up { epoch, connection, .. } => format!("{connection} up, epoch {epoch}"),
+        PeerAction::Up {
+            epoch, connection, ..
+        } => format!("{connection} up, epoch {epoch}"),
         PeerAction::Update { .. } => "routes".to_owned(),
         PeerAction::EndOfRib { family, .. } => format!("end of {family}"),
-        PeerAction::Refresh { family, subtype, .. } => format!("refresh {family} {subtype:?}"),
-        PeerAction::Down { epoch, reason, keep } => {
+        PeerAction::Refresh {
+            family, subtype, ..
+        } => format!("refresh {family} {subtype:?}"),
+        PeerAction::Down {
+            epoch,
+            reason,
+            keep,
+        } => {
             let keep: Vec<_> = keep.iter().map(ToString::to_string).collect();
             format!("down, epoch {epoch}, {reason}, keep [{}]", keep.join(", "))
         }

@@ -17,9 +17,15 @@ fn refusal_of(settings: PeerSettings, frame: Bytes) -> NotificationMessage {
     ];
     assert_eq!(show(&actions), expected);
     // Nothing after it, whatever still arrives.
-    assert_eq!(show(&bench.receive(connection, message::keepalive())), [""; 0]);
+    assert_eq!(
+        show(&bench.receive(connection, message::keepalive())),
+        [""; 0]
+    );
     let failure = bench.peer.status().last_failure.unwrap();
-    assert_eq!((failure.code, failure.subcode), (Some(sent.code), Some(sent.subcode)));
+    assert_eq!(
+        (failure.code, failure.subcode),
+        (Some(sent.code), Some(sent.subcode))
+    );
     sent
 }
 
@@ -37,32 +43,53 @@ fn unsupported_version_is_told_which_one_we_speak() {
     let mut frame = message::open(&peer_open()).to_vec();
     frame[19] = 5;
     let sent = refusal_of(settings(), Bytes::from(frame));
-    assert_eq!((sent.code, sent.subcode, &sent.data[..]), (2, 1, &[0, 4][..]));
+    assert_eq!(
+        (sent.code, sent.subcode, &sent.data[..]),
+        (2, 1, &[0, 4][..])
+    );
 }
 
 #[test]
 fn wrong_as_number_is_refused() {
     let capable = ebgp_with(vec![Capability::FourOctetAsn(Asn(65003))]);
     assert_eq!(refused(&capable), (2, 2));
-    assert_eq!(refused(&OpenMessage { asn: 65003, ..open_with(Vec::new()) }), (2, 2));
+    assert_eq!(
+        refused(&OpenMessage {
+            asn: 65003,
+            ..open_with(Vec::new())
+        }),
+        (2, 2)
+    );
     // Case 32: AS 0 in the capability.
-    assert_eq!(refused(&ebgp_with(vec![Capability::FourOctetAsn(Asn(0))])), (2, 2));
+    assert_eq!(
+        refused(&ebgp_with(vec![Capability::FourOctetAsn(Asn(0))])),
+        (2, 2)
+    );
 }
 
 #[test]
 fn identifier_zero_is_refused_and_any_other_is_fine() {
-    let zero = OpenMessage { router_id: RouterId::from(Ipv4Addr::UNSPECIFIED), ..peer_open() };
+    let zero = OpenMessage {
+        router_id: RouterId::from(Ipv4Addr::UNSPECIFIED),
+        ..peer_open()
+    };
     assert_eq!(refused(&zero), (2, 3));
     for unusual in [[240, 0, 0, 1], [224, 1, 1, 1], [255, 255, 255, 255]] {
         let mut bench = Bench::passive(settings());
         let router_id = RouterId::from(Ipv4Addr::from(unusual));
-        bench.establish(&OpenMessage { router_id, ..peer_open() });
+        bench.establish(&OpenMessage {
+            router_id,
+            ..peer_open()
+        });
     }
 }
 
 #[test]
 fn own_identifier_is_refused_inside_the_as_only() {
-    let internal = PeerSettings { remote_asn: LOCAL_ASN, ..settings() };
+    let internal = PeerSettings {
+        remote_asn: LOCAL_ASN,
+        ..settings()
+    };
     let open = OpenMessage {
         asn: 65001,
         router_id: router_id(1),
@@ -71,17 +98,29 @@ fn own_identifier_is_refused_inside_the_as_only() {
     let sent = refusal_of(internal, message::open(&open));
     assert_eq!((sent.code, sent.subcode), (2, 3));
     // RFC 6286 section 2.1: unique within an AS.
-    Bench::passive(settings()).establish(&OpenMessage { router_id: router_id(1), ..peer_open() });
+    Bench::passive(settings()).establish(&OpenMessage {
+        router_id: router_id(1),
+        ..peer_open()
+    });
 }
 
 #[test]
 fn hold_times_of_one_and_two_seconds_are_refused() {
     for hold_time in [1, 2] {
-        assert_eq!(refused(&OpenMessage { hold_time, ..peer_open() }), (2, 6));
+        assert_eq!(
+            refused(&OpenMessage {
+                hold_time,
+                ..peer_open()
+            }),
+            (2, 6)
+        );
         assert!(HoldTime::new(hold_time).is_err());
     }
     for hold_time in [0, 3] {
-        Bench::passive(settings()).establish(&OpenMessage { hold_time, ..peer_open() });
+        Bench::passive(settings()).establish(&OpenMessage {
+            hold_time,
+            ..peer_open()
+        });
         assert!(HoldTime::new(hold_time).is_ok());
     }
 }
@@ -104,7 +143,10 @@ fn peer_without_multiprotocol_speaks_ipv4_unicast() {
         bench.establish(&open_with(capabilities));
         assert_eq!(bench.negotiated().families, [Family::IPV4_UNICAST]);
     }
-    let only_v6 = PeerSettings { families: vec![Family::IPV6_UNICAST], ..settings() };
+    let only_v6 = PeerSettings {
+        families: vec![Family::IPV6_UNICAST],
+        ..settings()
+    };
     let sent = refusal_of(only_v6, message::open(&open_with(Vec::new())));
     assert_eq!((sent.code, sent.subcode), (2, 7));
 }
@@ -125,7 +167,10 @@ fn unknown_capabilities_are_tolerated() {
     let mut bench = Bench::passive(settings());
     let mut open = peer_open();
     for code in [67, 71, 73, 75, 239] {
-        open.capabilities.push(Capability::Unknown { code, value: Bytes::from_static(&[1, 2]) });
+        open.capabilities.push(Capability::Unknown {
+            code,
+            value: Bytes::from_static(&[1, 2]),
+        });
     }
     bench.establish(&open);
 }
@@ -133,10 +178,18 @@ fn unknown_capabilities_are_tolerated() {
 #[test]
 fn peer_without_four_octet_as_numbers_interoperates() {
     // Case 31.
-    let mut bench = Bench::passive(PeerSettings { local_asn: Asn(4_200_000_000), ..settings() });
+    let mut bench = Bench::passive(PeerSettings {
+        local_asn: Asn(4_200_000_000),
+        ..settings()
+    });
     let connection = bench.connection();
-    let actions = bench.handle(PeerEvent::Accepted { connection, local_address: LOCAL_ADDRESS });
-    let PeerAction::Send { bytes, .. } = &actions[0] else { panic!("{:?}", show(&actions)) };
+    let actions = bench.handle(PeerEvent::Accepted {
+        connection,
+        local_address: LOCAL_ADDRESS,
+    });
+    let PeerAction::Send { bytes, .. } = &actions[0] else {
+        panic!("{:?}", show(&actions))
+    };
     // My AS: AS_TRANS (RFC 6793 section 4.2.2).
     assert_eq!(&bytes[20..22], 23456_u16.to_be_bytes());
     bench.receive(connection, message::open(&open_with(Vec::new())));
@@ -148,10 +201,14 @@ fn peer_without_four_octet_as_numbers_interoperates() {
 #[test]
 fn extended_messages_need_both_sides() {
     for (ours, theirs) in [(true, true), (true, false), (false, true)] {
-        let mut bench = Bench::passive(PeerSettings { extended_messages: ours, ..settings() });
+        let mut bench = Bench::passive(PeerSettings {
+            extended_messages: ours,
+            ..settings()
+        });
         let mut open = peer_open();
         if !theirs {
-            open.capabilities.retain(|capability| *capability != Capability::ExtendedMessage);
+            open.capabilities
+                .retain(|capability| *capability != Capability::ExtendedMessage);
         }
         let connection = bench.accept();
         let actions = show(&bench.receive(connection, message::open(&open)));
@@ -172,12 +229,19 @@ fn add_path_is_what_one_sends_and_the_other_receives() {
         (Receive, Receive, None),
         (Send, Send, None),
     ] {
-        let mut bench =
-            Bench::passive(PeerSettings { add_path: vec![(family, ours)], ..settings() });
+        let mut bench = Bench::passive(PeerSettings {
+            add_path: vec![(family, ours)],
+            ..settings()
+        });
         let mut open = peer_open();
-        open.capabilities.push(negotiation::add_path_capability(&[(family, theirs)]));
+        open.capabilities
+            .push(negotiation::add_path_capability(&[(family, theirs)]));
         bench.establish(&open);
-        assert_eq!(bench.negotiated().add_path(family), agreed, "{ours:?} {theirs:?}");
+        assert_eq!(
+            bench.negotiated().add_path(family),
+            agreed,
+            "{ours:?} {theirs:?}"
+        );
     }
 }
 
@@ -188,13 +252,18 @@ fn refresh_needs_the_capability_and_the_family() {
     let family = Family::IPV6_UNICAST;
     let actions = bench.handle(PeerEvent::RequestRefresh { family });
     assert_eq!(show(&actions), [format!("{connection} ROUTE-REFRESH")]);
-    let other = PeerEvent::RequestRefresh { family: Family::L2VPN_EVPN };
+    let other = PeerEvent::RequestRefresh {
+        family: Family::L2VPN_EVPN,
+    };
     assert_eq!(show(&bench.handle(other)), [""; 0]);
 
     let mut bench = Bench::passive(settings());
     bench.establish(&open_with(Vec::new()));
     let family = Family::IPV4_UNICAST;
-    assert_eq!(show(&bench.handle(PeerEvent::RequestRefresh { family })), [""; 0]);
+    assert_eq!(
+        show(&bench.handle(PeerEvent::RequestRefresh { family })),
+        [""; 0]
+    );
 }
 
 #[test]
@@ -218,7 +287,8 @@ fn subtype_counts_only_where_enhanced_refresh_was_agreed_on() {
     for enhanced in [true, false] {
         let mut open = peer_open();
         if !enhanced {
-            open.capabilities.retain(|capability| *capability != Capability::EnhancedRouteRefresh);
+            open.capabilities
+                .retain(|capability| *capability != Capability::EnhancedRouteRefresh);
         }
         let mut bench = Bench::passive(settings());
         let connection = bench.establish(&open);
@@ -238,8 +308,13 @@ fn peer_that_refuses_capabilities_is_tried_without() {
     bench.receive(connection, super::notification(2, 4));
     bench.advance(bench.patience());
     let connection = bench.connection();
-    let actions = bench.handle(PeerEvent::Dialed { connection, local_address: LOCAL_ADDRESS });
-    let PeerAction::Send { bytes, .. } = &actions[0] else { panic!("{:?}", show(&actions)) };
+    let actions = bench.handle(PeerEvent::Dialed {
+        connection,
+        local_address: LOCAL_ADDRESS,
+    });
+    let PeerAction::Send { bytes, .. } = &actions[0] else {
+        panic!("{:?}", show(&actions))
+    };
     assert_eq!((bytes.len(), bytes[28]), (29, 0), "no optional parameters");
     bench.receive(connection, message::open(&open_with(Vec::new())));
     bench.receive(connection, message::keepalive());
@@ -286,8 +361,15 @@ fn framing_error_is_passed_on_to_the_peer() {
     let mut bench = Bench::passive(settings());
     let connection = bench.establish(&peer_open());
     let data = Bytes::from_static(&[0, 20]);
-    let notification = NotificationMessage { code: 1, subcode: 2, data };
-    let event = PeerEvent::Malformed { connection, notification: notification.clone() };
+    let notification = NotificationMessage {
+        code: 1,
+        subcode: 2,
+        data,
+    };
+    let event = PeerEvent::Malformed {
+        connection,
+        notification: notification.clone(),
+    };
     let actions = bench.handle(event);
     assert_eq!(notified(&actions), [notification]);
     assert!(down(&actions).is_some());
@@ -298,8 +380,21 @@ fn messages_are_counted_by_type() {
     let mut bench = Bench::passive(settings());
     let connection = bench.establish(&peer_open());
     bench.receive(connection, message::end_of_rib(Family::IPV4_UNICAST));
-    bench.handle(PeerEvent::UpdatesSent { epoch: Epoch(1), messages: 7 });
+    bench.handle(PeerEvent::UpdatesSent {
+        epoch: Epoch(1),
+        messages: 7,
+    });
     let status = bench.peer.status();
-    assert_eq!((status.received.open, status.received.keepalive, status.received.update), (1, 1, 1));
-    assert_eq!((status.sent.open, status.sent.keepalive, status.sent.update), (1, 1, 7));
+    assert_eq!(
+        (
+            status.received.open,
+            status.received.keepalive,
+            status.received.update
+        ),
+        (1, 1, 1)
+    );
+    assert_eq!(
+        (status.sent.open, status.sent.keepalive, status.sent.update),
+        (1, 1, 7)
+    );
 }

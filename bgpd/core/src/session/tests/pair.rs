@@ -34,7 +34,10 @@ impl Network {
         Self {
             now: Instant::ZERO,
             random: SplitMix64::new(seed),
-            peers: [Peer::new(left, seed, false), Peer::new(right, seed + 1_000_000, false)],
+            peers: [
+                Peer::new(left, seed, false),
+                Peer::new(right, seed + 1_000_000, false),
+            ],
             queue: BinaryHeap::new(),
             events: BTreeMap::new(),
             next: 0,
@@ -91,7 +94,10 @@ impl Network {
                 let dialed = accepted + self.delay();
                 self.arrives.insert((connection, other), accepted);
                 self.arrives.insert((connection, side), dialed);
-                let event = PeerEvent::Accepted { connection, local_address: LOCAL_ADDRESS };
+                let event = PeerEvent::Accepted {
+                    connection,
+                    local_address: LOCAL_ADDRESS,
+                };
                 self.schedule(accepted, other, Arrival::Event(event));
                 self.schedule(dialed, side, Arrival::Dialed(connection));
             }
@@ -102,10 +108,15 @@ impl Network {
                     self.close(side, connection);
                 }
             }
-            PeerAction::Send { connection, bytes, .. } => {
+            PeerAction::Send {
+                connection, bytes, ..
+            } => {
                 let frame = bytes.clone();
                 let connection = *connection;
-                assert!(!self.closed.contains(&(connection, side)), "sent after close");
+                assert!(
+                    !self.closed.contains(&(connection, side)),
+                    "sent after close"
+                );
                 self.deliver(connection, other, PeerEvent::Frame { connection, frame });
             }
             PeerAction::Close { connection } => self.close(side, *connection),
@@ -115,7 +126,14 @@ impl Network {
 
     fn close(&mut self, side: usize, connection: ConnectionId) {
         if self.closed.insert((connection, side)) {
-            self.deliver(connection, 1 - side, PeerEvent::Closed { connection, error: None });
+            self.deliver(
+                connection,
+                1 - side,
+                PeerEvent::Closed {
+                    connection,
+                    error: None,
+                },
+            );
         }
     }
 
@@ -151,7 +169,10 @@ impl Network {
                 if self.dials[side] == Some(connection) {
                     self.dials[side] = None;
                 }
-                let event = PeerEvent::Dialed { connection, local_address: LOCAL_ADDRESS };
+                let event = PeerEvent::Dialed {
+                    connection,
+                    local_address: LOCAL_ADDRESS,
+                };
                 self.handle(side, event);
             }
             Arrival::Event(event) => {
@@ -175,7 +196,11 @@ impl Network {
 }
 
 fn two(graceful: bool) -> [PeerSettings; 2] {
-    let left = if graceful { graceful_settings() } else { settings() };
+    let left = if graceful {
+        graceful_settings()
+    } else {
+        settings()
+    };
     let right = PeerSettings {
         local_asn: left.remote_asn,
         remote_asn: left.local_asn,
@@ -198,11 +223,19 @@ fn simultaneous_start_always_ends_in_one_session_and_loses_none() {
         network.handle(1, PeerEvent::Start);
         network.run_until(Instant::ZERO + seconds(3));
         let [left, right] = network.sessions();
-        assert!(left.is_some() && left == right, "seed {seed}: {left:?} and {right:?}");
+        assert!(
+            left.is_some() && left == right,
+            "seed {seed}: {left:?} and {right:?}"
+        );
         network.run_until(Instant::ZERO + seconds(300));
         for side in [0, 1] {
             let status = network.peers[side].status();
-            assert_eq!(status.flaps, 0, "seed {seed} side {side}: {:#?}", show(&network.log[side]));
+            assert_eq!(
+                status.flaps,
+                0,
+                "seed {seed} side {side}: {:#?}",
+                show(&network.log[side])
+            );
         }
     }
 }
@@ -216,11 +249,19 @@ fn simultaneous_reset_comes_back() {
         }
         network.run_until(Instant::ZERO + seconds(3));
         for side in [0, 1] {
-            network.handle(side, PeerEvent::Reset { text: "both at once".to_owned() });
+            network.handle(
+                side,
+                PeerEvent::Reset {
+                    text: "both at once".to_owned(),
+                },
+            );
         }
         network.run_until(Instant::ZERO + seconds(6));
         let [left, right] = network.sessions();
-        assert!(left.is_some() && left == right, "seed {seed}: {left:?} and {right:?}");
+        assert!(
+            left.is_some() && left == right,
+            "seed {seed}: {left:?} and {right:?}"
+        );
         for side in [0, 1] {
             assert_eq!(network.peers[side].status().flaps, 1, "seed {seed}");
         }

@@ -25,12 +25,18 @@ fn offered(peer: Peer) -> Option<(bool, u16, Vec<GracefulFamily>)> {
     let connection = bench.accept();
     bench.receive(connection, message::open(&peer_open()));
     let negotiated = bench.negotiated();
-    negotiated.local_capabilities.iter().find_map(|capability| match capability {
-        Capability::GracefulRestart { restarting, restart_time, families, .. } => {
-            Some((*restarting, *restart_time, families.clone()))
-        }
-        _ => None,
-    })
+    negotiated
+        .local_capabilities
+        .iter()
+        .find_map(|capability| match capability {
+            Capability::GracefulRestart {
+                restarting,
+                restart_time,
+                families,
+                ..
+            } => Some((*restarting, *restart_time, families.clone())),
+            _ => None,
+        })
 }
 
 fn is_preserved(families: &[GracefulFamily]) -> bool {
@@ -59,7 +65,10 @@ fn nothing_is_kept_unless_both_sides_offer_it() {
 #[test]
 fn families_that_were_not_negotiated_are_not_kept() {
     // Case 87: the graceful restart list is longer than what both sides speak.
-    let mut bench = Bench::passive(PeerSettings { families: vec![V4], ..graceful_settings() });
+    let mut bench = Bench::passive(PeerSettings {
+        families: vec![V4],
+        ..graceful_settings()
+    });
     let connection = bench.establish(&graceful());
     let restart = bench.negotiated().graceful_restart.clone().unwrap();
     assert_eq!(restart.families.len(), 1);
@@ -73,7 +82,10 @@ fn restart_time_over_means_flush() {
     bench.close(connection);
     assert_eq!(flushed(&bench.advance(Duration::from_millis(119_999))), []);
     let stale = bench.peer.status().stale.unwrap();
-    assert_eq!((stale.families.len(), stale.awaiting), (2, StaleAwaiting::Peer));
+    assert_eq!(
+        (stale.families.len(), stale.awaiting),
+        (2, StaleAwaiting::Peer)
+    );
     assert_eq!(flushed(&bench.advance(Duration::from_millis(1))), [V4, V6]);
     assert_eq!(bench.peer.status().stale, None);
     // The timer of that life does not come back.
@@ -97,8 +109,14 @@ fn family_without_the_f_bit_goes_when_the_peer_is_back() {
     assert_eq!(flushed(&actions), [V6]);
     // Old routes go before new ones can come.
     let shown = show(&actions);
-    let flush = shown.iter().position(|action| action.starts_with("flush")).unwrap();
-    let up = shown.iter().position(|action| action.contains(" up, ")).unwrap();
+    let flush = shown
+        .iter()
+        .position(|action| action.starts_with("flush"))
+        .unwrap();
+    let up = shown
+        .iter()
+        .position(|action| action.contains(" up, "))
+        .unwrap();
     assert!(flush < up, "{shown:?}");
 }
 
@@ -120,7 +138,10 @@ fn end_of_rib_ends_the_wait_per_family() {
     let connection = bench.establish(&graceful());
     bench.close(connection);
     let connection = bench.establish(&graceful());
-    assert_eq!(bench.peer.status().stale.unwrap().awaiting, StaleAwaiting::EndOfRib);
+    assert_eq!(
+        bench.peer.status().stale.unwrap().awaiting,
+        StaleAwaiting::EndOfRib
+    );
     let actions = bench.receive(connection, message::end_of_rib(V4));
     assert_eq!(show(&actions), ["end of ipv4-unicast"]);
     assert_eq!(bench.peer.status().stale.unwrap().families, [V6]);
@@ -212,9 +233,13 @@ fn hard_reset_flushes_whatever_was_negotiated() {
     assert_eq!(keep, []);
 
     for event in [
-        PeerEvent::Stop(StopReason::AdminShutdown { text: "bye".to_owned() }),
+        PeerEvent::Stop(StopReason::AdminShutdown {
+            text: "bye".to_owned(),
+        }),
         PeerEvent::Stop(StopReason::Deconfigured),
-        PeerEvent::Reset { text: "bye".to_owned() },
+        PeerEvent::Reset {
+            text: "bye".to_owned(),
+        },
     ] {
         let mut bench = helper();
         bench.establish(&graceful_with_notification());
@@ -245,7 +270,10 @@ fn switching_graceful_restart_off_flushes_what_waits() {
     let mut bench = helper();
     let connection = bench.establish(&graceful());
     bench.close(connection);
-    let off = PeerSettings { graceful_restart: None, ..bench.peer.settings().clone() };
+    let off = PeerSettings {
+        graceful_restart: None,
+        ..bench.peer.settings().clone()
+    };
     assert_eq!(flushed(&bench.handle(PeerEvent::Configure(off))), [V4, V6]);
 }
 
@@ -254,9 +282,16 @@ fn new_connection_of_a_restarted_peer_replaces_the_one_that_seemed_alive() {
     let mut bench = helper();
     let old = bench.establish(&graceful());
     let new = bench.accept();
-    assert_eq!(bench.state(), SessionState::Established, "tracked until it sends OPEN");
+    assert_eq!(
+        bench.state(),
+        SessionState::Established,
+        "tracked until it sends OPEN"
+    );
     let actions = bench.receive(new, message::open(&graceful()));
-    assert_eq!(down(&actions), Some((DownReason::PeerRestarted, vec![V4, V6])));
+    assert_eq!(
+        down(&actions),
+        Some((DownReason::PeerRestarted, vec![V4, V6]))
+    );
     assert_eq!(notified(&actions), []);
     assert!(show(&actions).contains(&format!("{old} close")));
     let actions = bench.receive(new, message::keepalive());
@@ -269,7 +304,13 @@ fn new_connection_with_a_bad_open_leaves_the_session_alone() {
     let mut bench = helper();
     bench.establish(&graceful());
     let new = bench.accept();
-    let actions = bench.receive(new, message::open(&OpenMessage { hold_time: 1, ..graceful() }));
+    let actions = bench.receive(
+        new,
+        message::open(&OpenMessage {
+            hold_time: 1,
+            ..graceful()
+        }),
+    );
     assert_eq!(down(&actions), None);
     assert_eq!(bench.state(), SessionState::Established);
 }
@@ -282,7 +323,10 @@ fn planned_restart_is_silent_where_it_helps() {
     let actions = bench.handle(PeerEvent::Stop(StopReason::Restart));
     assert_eq!(notified(&actions), []);
     assert!(show(&actions).contains(&format!("{connection} close")));
-    assert_eq!(down(&actions), Some((DownReason::PlannedRestart, vec![V4, V6])));
+    assert_eq!(
+        down(&actions),
+        Some((DownReason::PlannedRestart, vec![V4, V6]))
+    );
 
     let mut bench = helper();
     bench.establish(&peer_open());
@@ -301,7 +345,11 @@ fn restarting_speaker_sets_r_and_f_until_it_has_converged() {
     assert!(is_preserved(&families));
 
     let mut peer = Peer::new(graceful_settings(), 1, true);
-    peer.handle(Instant::ZERO, PeerEvent::RestartCompleted, &mut Outbox::new());
+    peer.handle(
+        Instant::ZERO,
+        PeerEvent::RestartCompleted,
+        &mut Outbox::new(),
+    );
     let (restarting, _, families) = offered(peer).unwrap();
     assert!(!restarting);
     assert!(!is_preserved(&families));
@@ -322,10 +370,17 @@ fn forwarding_survives_the_loss_of_a_session() {
     bench.close(connection);
     bench.establish(&graceful());
     let negotiated = bench.negotiated();
-    let families = negotiated.local_capabilities.iter().find_map(|capability| match capability {
-        Capability::GracefulRestart { restarting: false, families, .. } => Some(families),
-        _ => None,
-    });
+    let families = negotiated
+        .local_capabilities
+        .iter()
+        .find_map(|capability| match capability {
+            Capability::GracefulRestart {
+                restarting: false,
+                families,
+                ..
+            } => Some(families),
+            _ => None,
+        });
     assert!(is_preserved(families.expect("R bit is clear")));
 }
 
@@ -338,7 +393,14 @@ fn restart_bit_of_the_peer_is_told() {
     }
     let mut bench = helper();
     bench.establish(&open);
-    assert!(bench.negotiated().graceful_restart.as_ref().unwrap().restarting);
+    assert!(
+        bench
+            .negotiated()
+            .graceful_restart
+            .as_ref()
+            .unwrap()
+            .restarting
+    );
 }
 
 #[test]
@@ -346,8 +408,14 @@ fn end_of_rib_follows_the_routes_for_every_family() {
     let mut bench = helper();
     let connection = bench.establish(&peer_open());
     for family in [V4, V6] {
-        let actions = bench.handle(PeerEvent::InitialRoutesSent { epoch: Epoch(1), family });
-        assert_eq!(show(&actions), [format!("{connection} UPDATE behind the routes")]);
+        let actions = bench.handle(PeerEvent::InitialRoutesSent {
+            epoch: Epoch(1),
+            family,
+        });
+        assert_eq!(
+            show(&actions),
+            [format!("{connection} UPDATE behind the routes")]
+        );
     }
     assert_eq!(bench.peer.status().sent.update, 2);
 }

@@ -27,13 +27,16 @@ fn states() -> Vec<(&'static str, Bench)> {
         ("Connect", dialing()),
         ("Active", rendezvous()),
         ("OpenSent", dialed()),
-        ("OpenConfirm, KEEPALIVE withheld: the other connection would win a collision", {
-            // The peer has the higher identifier: what it dialled would win.
-            let mut bench = dialed();
-            bench.accept();
-            bench.receive(ConnectionId(1), message::open(&peer_open()));
-            bench
-        }),
+        (
+            "OpenConfirm, KEEPALIVE withheld: the other connection would win a collision",
+            {
+                // The peer has the higher identifier: what it dialled would win.
+                let mut bench = dialed();
+                bench.accept();
+                bench.receive(ConnectionId(1), message::open(&peer_open()));
+                bench
+            },
+        ),
         ("OpenConfirm", {
             let mut bench = dialed();
             bench.receive(ConnectionId(1), message::open(&peer_open()));
@@ -63,7 +66,10 @@ fn events() -> Vec<(&'static str, Box<dyn Fn(&mut Bench) -> Vec<PeerAction>>)> {
         Box::new(move |bench| bench.handle(event.clone()))
     }
     fn frame(frame: Bytes) -> Box<dyn Fn(&mut Bench) -> Vec<PeerAction>> {
-        event(PeerEvent::Frame { connection: ConnectionId(1), frame })
+        event(PeerEvent::Frame {
+            connection: ConnectionId(1),
+            frame,
+        })
     }
     let connection = ConnectionId(1);
     let other = ConnectionId(9);
@@ -75,63 +81,161 @@ fn events() -> Vec<(&'static str, Box<dyn Fn(&mut Bench) -> Vec<PeerAction>>)> {
     };
     vec![
         ("1 ManualStart", event(PeerEvent::Start)),
-        ("2 ManualStop", event(PeerEvent::Stop(StopReason::AdminShutdown { text: String::new() }))),
-        ("  stop: neighbour removed", event(PeerEvent::Stop(StopReason::Deconfigured))),
-        ("  stop: daemon restarts", event(PeerEvent::Stop(StopReason::Restart))),
-        ("  reset", event(PeerEvent::Reset { text: String::new() })),
-        ("  configure: the same", Box::new(|bench| {
-            let same = bench.peer.settings().clone();
-            bench.handle(PeerEvent::Configure(same))
-        })),
-        ("  configure: other hold time", Box::new(|bench| {
-            let hold_time = HoldTime::new(30).unwrap();
-            let changed = PeerSettings { hold_time, ..bench.peer.settings().clone() };
-            bench.handle(PeerEvent::Configure(changed))
-        })),
-        ("9 ConnectRetryTimer_Expires", Box::new(|bench| {
-            let deadline = bench.peer.status().next_dial.unwrap_or(bench.now + seconds(5));
-            if bench.state() > SessionState::Connect {
-                return Vec::new();
-            }
-            bench.advance(deadline - bench.now)
-        })),
-        ("10 HoldTimer_Expires", Box::new(|bench| bench.advance(seconds(240)))),
-        ("11 KeepaliveTimer_Expires", Box::new(|bench| bench.advance(seconds(30)))),
-        ("16 Tcp_CR_Acked", event(PeerEvent::Dialed { connection: other, local_address: LOCAL_ADDRESS })),
-        ("17 TcpConnectionConfirmed", event(PeerEvent::Accepted { connection: other, local_address: LOCAL_ADDRESS })),
-        ("18 TcpConnectionFails: dial", event(PeerEvent::DialFailed { error: "refused".to_owned() })),
-        ("18 TcpConnectionFails: connection", event(PeerEvent::Closed { connection, error: None })),
+        (
+            "2 ManualStop",
+            event(PeerEvent::Stop(StopReason::AdminShutdown {
+                text: String::new(),
+            })),
+        ),
+        (
+            "  stop: neighbour removed",
+            event(PeerEvent::Stop(StopReason::Deconfigured)),
+        ),
+        (
+            "  stop: daemon restarts",
+            event(PeerEvent::Stop(StopReason::Restart)),
+        ),
+        (
+            "  reset",
+            event(PeerEvent::Reset {
+                text: String::new(),
+            }),
+        ),
+        (
+            "  configure: the same",
+            Box::new(|bench| {
+                let same = bench.peer.settings().clone();
+                bench.handle(PeerEvent::Configure(same))
+            }),
+        ),
+        (
+            "  configure: other hold time",
+            Box::new(|bench| {
+                let hold_time = HoldTime::new(30).unwrap();
+                let changed = PeerSettings {
+                    hold_time,
+                    ..bench.peer.settings().clone()
+                };
+                bench.handle(PeerEvent::Configure(changed))
+            }),
+        ),
+        (
+            "9 ConnectRetryTimer_Expires",
+            Box::new(|bench| {
+                let deadline = bench
+                    .peer
+                    .status()
+                    .next_dial
+                    .unwrap_or(bench.now + seconds(5));
+                if bench.state() > SessionState::Connect {
+                    return Vec::new();
+                }
+                bench.advance(deadline - bench.now)
+            }),
+        ),
+        (
+            "10 HoldTimer_Expires",
+            Box::new(|bench| bench.advance(seconds(240))),
+        ),
+        (
+            "11 KeepaliveTimer_Expires",
+            Box::new(|bench| bench.advance(seconds(30))),
+        ),
+        (
+            "16 Tcp_CR_Acked",
+            event(PeerEvent::Dialed {
+                connection: other,
+                local_address: LOCAL_ADDRESS,
+            }),
+        ),
+        (
+            "17 TcpConnectionConfirmed",
+            event(PeerEvent::Accepted {
+                connection: other,
+                local_address: LOCAL_ADDRESS,
+            }),
+        ),
+        (
+            "18 TcpConnectionFails: dial",
+            event(PeerEvent::DialFailed {
+                error: "refused".to_owned(),
+            }),
+        ),
+        (
+            "18 TcpConnectionFails: connection",
+            event(PeerEvent::Closed {
+                connection,
+                error: None,
+            }),
+        ),
         ("19 BGPOpen", frame(message::open(&peer_open()))),
-        ("21 BGPHeaderErr", event(PeerEvent::Malformed {
-            connection,
-            notification: NotificationMessage { code: 1, subcode: 1, data: Bytes::new() },
-        })),
-        ("22 BGPOpenMsgErr: bad peer AS", frame(message::open(&bad_asn))),
+        (
+            "21 BGPHeaderErr",
+            event(PeerEvent::Malformed {
+                connection,
+                notification: NotificationMessage {
+                    code: 1,
+                    subcode: 1,
+                    data: Bytes::new(),
+                },
+            }),
+        ),
+        (
+            "22 BGPOpenMsgErr: bad peer AS",
+            frame(message::open(&bad_asn)),
+        ),
         ("24 NotifMsgVerErr", frame(super::notification(2, 1))),
         ("25 NotifMsg: cease", frame(super::notification(6, 2))),
         ("25 NotifMsg: hard reset", frame(super::notification(6, 9))),
         ("26 KeepAliveMsg", frame(message::keepalive())),
         ("27 UpdateMsg: a withdraw", frame(withdraw())),
-        ("27 UpdateMsg: End-of-RIB", frame(message::end_of_rib(family))),
-        ("   RouteRefreshMsg", frame(message::route_refresh(family, RefreshSubtype::Request))),
-        ("   frame of a connection that is gone", event(PeerEvent::Frame {
-            connection: ConnectionId(77),
-            frame: message::keepalive(),
-        })),
-        ("   initial routes sent", event(PeerEvent::InitialRoutesSent { epoch, family })),
-        ("   refresh wanted", event(PeerEvent::RequestRefresh { family })),
-        ("   prefix limit exceeded", event(PeerEvent::PrefixLimitExceeded { epoch, family, limit: 9 })),
-        ("29 SendHoldTimer_Expires", Box::new(|bench| {
-            bench.handle(PeerEvent::SendPending { connection: ConnectionId(1) });
-            let mut actions = Vec::new();
-            for _ in 0..16 {
-                bench.now = bench.now + seconds(30);
-                actions.extend(bench.receive(ConnectionId(1), message::keepalive()));
-                actions.extend(bench.advance(Duration::ZERO));
-            }
-            actions.retain(|action| !show_one(action).contains("KEEPALIVE"));
-            actions
-        })),
+        (
+            "27 UpdateMsg: End-of-RIB",
+            frame(message::end_of_rib(family)),
+        ),
+        (
+            "   RouteRefreshMsg",
+            frame(message::route_refresh(family, RefreshSubtype::Request)),
+        ),
+        (
+            "   frame of a connection that is gone",
+            event(PeerEvent::Frame {
+                connection: ConnectionId(77),
+                frame: message::keepalive(),
+            }),
+        ),
+        (
+            "   initial routes sent",
+            event(PeerEvent::InitialRoutesSent { epoch, family }),
+        ),
+        (
+            "   refresh wanted",
+            event(PeerEvent::RequestRefresh { family }),
+        ),
+        (
+            "   prefix limit exceeded",
+            event(PeerEvent::PrefixLimitExceeded {
+                epoch,
+                family,
+                limit: 9,
+            }),
+        ),
+        (
+            "29 SendHoldTimer_Expires",
+            Box::new(|bench| {
+                bench.handle(PeerEvent::SendPending {
+                    connection: ConnectionId(1),
+                });
+                let mut actions = Vec::new();
+                for _ in 0..16 {
+                    bench.now = bench.now + seconds(30);
+                    actions.extend(bench.receive(ConnectionId(1), message::keepalive()));
+                    actions.extend(bench.advance(Duration::ZERO));
+                }
+                actions.retain(|action| !show_one(action).contains("KEEPALIVE"));
+                actions
+            }),
+        ),
     ]
 }
 
@@ -150,8 +254,11 @@ fn table_of_states_and_events() {
         for (name, act) in events() {
             let (_, mut bench) = states().swap_remove(index);
             let actions = show(&act(&mut bench));
-            let actions =
-                if actions.is_empty() { "-".to_owned() } else { actions.join("; ") };
+            let actions = if actions.is_empty() {
+                "-".to_owned()
+            } else {
+                actions.join("; ")
+            };
             writeln!(table, "    {name:<42} {actions}").unwrap();
         }
         writeln!(table).unwrap();

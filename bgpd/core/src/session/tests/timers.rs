@@ -3,14 +3,20 @@
 use super::*;
 
 fn hold(seconds: u16) -> OpenMessage {
-    OpenMessage { hold_time: seconds, ..peer_open() }
+    OpenMessage {
+        hold_time: seconds,
+        ..peer_open()
+    }
 }
 
 #[test]
 fn hold_time_is_the_smaller_of_both() {
     for (ours, theirs, agreed) in [(90, 30, 30), (9, 30, 9), (90, 0, 0), (0, 90, 0)] {
         let hold_time = HoldTime::new(ours).unwrap();
-        let mut bench = Bench::passive(PeerSettings { hold_time, ..settings() });
+        let mut bench = Bench::passive(PeerSettings {
+            hold_time,
+            ..settings()
+        });
         bench.establish(&hold(theirs));
         assert_eq!(bench.negotiated().hold_time.seconds(), agreed);
     }
@@ -26,10 +32,16 @@ fn silence_for_the_hold_time_ends_the_session() {
     assert_eq!(down(&actions), None);
     let actions = bench.advance(Duration::from_millis(1));
     let (reason, keep) = down(&actions).expect("hold time is over");
-    assert!(matches!(reason, DownReason::Sent(ref message) if message.code == 4), "{reason}");
+    assert!(
+        matches!(reason, DownReason::Sent(ref message) if message.code == 4),
+        "{reason}"
+    );
     assert_eq!(keep, []);
     let last_down = bench.peer.status().last_down.unwrap();
-    assert_eq!((last_down.by, last_down.code, last_down.subcode), (DownBy::Local, Some(4), Some(0)));
+    assert_eq!(
+        (last_down.by, last_down.code, last_down.subcode),
+        (DownBy::Local, Some(4), Some(0))
+    );
 }
 
 #[test]
@@ -62,14 +74,22 @@ fn keepalives_leave_at_three_quarters_to_all_of_a_third() {
         last = bench.now;
     }
     let (least, most) = (*gaps.iter().min().unwrap(), *gaps.iter().max().unwrap());
-    assert!(least >= Duration::from_millis(2250) && most <= seconds(3), "{least:?} {most:?}");
-    assert!(most - least > Duration::from_millis(500), "no jitter: {least:?} {most:?}");
+    assert!(
+        least >= Duration::from_millis(2250) && most <= seconds(3),
+        "{least:?} {most:?}"
+    );
+    assert!(
+        most - least > Duration::from_millis(500),
+        "no jitter: {least:?} {most:?}"
+    );
 }
 
 #[test]
 fn configured_keepalive_never_exceeds_a_third_of_the_hold_time() {
-    let mut bench =
-        Bench::passive(PeerSettings { keepalive: Some(seconds(80)), ..settings() });
+    let mut bench = Bench::passive(PeerSettings {
+        keepalive: Some(seconds(80)),
+        ..settings()
+    });
     bench.establish(&hold(30));
     assert_eq!(bench.negotiated().keepalive, Some(seconds(10)));
 }
@@ -78,7 +98,10 @@ fn configured_keepalive_never_exceeds_a_third_of_the_hold_time() {
 fn new_keepalive_applies_to_the_session_that_is_up() {
     let mut bench = Bench::passive(settings());
     bench.establish(&hold(90));
-    let faster = PeerSettings { keepalive: Some(seconds(5)), ..bench.peer.settings().clone() };
+    let faster = PeerSettings {
+        keepalive: Some(seconds(5)),
+        ..bench.peer.settings().clone()
+    };
     assert_eq!(show(&bench.handle(PeerEvent::Configure(faster))), [""; 0]);
     assert!(bench.patience() <= seconds(5));
     assert_eq!(bench.negotiated().keepalive, Some(seconds(5)));
@@ -148,12 +171,17 @@ fn first_dial_is_at_once_and_the_second_soon() {
     let mut waits = Vec::new();
     for _ in 0..4 {
         assert!(show(&bench.advance(bench.patience())).contains(&"dial".to_owned()));
-        bench.handle(PeerEvent::DialFailed { error: "refused".to_owned() });
+        bench.handle(PeerEvent::DialFailed {
+            error: "refused".to_owned(),
+        });
         waits.push(bench.patience());
     }
     assert!(waits[0] <= seconds(1), "{waits:?}");
     for wait in &waits[1..] {
-        assert!((Duration::from_millis(3750)..=seconds(5)).contains(wait), "{waits:?}");
+        assert!(
+            (Duration::from_millis(3750)..=seconds(5)).contains(wait),
+            "{waits:?}"
+        );
     }
     let failure = bench.peer.status().last_failure.unwrap();
     assert_eq!(failure.text, "cannot connect: refused");
@@ -177,7 +205,10 @@ fn errors_in_a_row_double_the_wait_up_to_two_minutes() {
         let connection = bench.dial();
         bench.receive(connection, super::notification(2, 2));
         let wait = bench.patience();
-        assert!(wait >= seconds(expected) * 3 / 4 && wait <= seconds(expected), "{wait:?}");
+        assert!(
+            wait >= seconds(expected) * 3 / 4 && wait <= seconds(expected),
+            "{wait:?}"
+        );
         expected = (expected * 2).min(120);
     }
     assert_eq!(bench.state(), SessionState::Active);
@@ -194,8 +225,16 @@ fn session_that_lived_a_minute_clears_the_record() {
         bench.receive(connection, message::keepalive());
         bench.advance(seconds(lives));
         bench.receive(connection, super::notification(3, 1));
-        assert!(bench.patience() >= seconds(longest) * 3 / 4, "{:?}", bench.patience());
-        assert!(bench.patience() <= seconds(longest), "{:?}", bench.patience());
+        assert!(
+            bench.patience() >= seconds(longest) * 3 / 4,
+            "{:?}",
+            bench.patience()
+        );
+        assert!(
+            bench.patience() <= seconds(longest),
+            "{:?}",
+            bench.patience()
+        );
     }
     assert_eq!(bench.peer.status().flaps, 4);
 }
