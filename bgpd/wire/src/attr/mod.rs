@@ -110,6 +110,15 @@ impl PartialSet {
     }
 }
 
+impl FromIterator<u8> for PartialSet {
+    /// Codes from 64 on are left out.
+    fn from_iter<I: IntoIterator<Item = u8>>(codes: I) -> Self {
+        let mut set = Self::default();
+        codes.into_iter().for_each(|code| set.insert(code));
+        set
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
