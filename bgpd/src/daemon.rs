@@ -10,7 +10,7 @@ use bgp_wire::RouterId;
 use cluster::Snapshot;
 use dataplane::{Backend, Dataplane, DataplaneEvent};
 use ipnet::IpNet;
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 use tracing::{error, info, warn};
@@ -43,6 +43,8 @@ pub fn run(flags: Flags) -> anyhow::Result<()> {
 }
 
 async fn start_and_serve(flags: Flags) -> anyhow::Result<()> {
+    // First of all: until then a SIGHUP would be the end.
+    let signals = Signals::catch()?;
     let node = flags.node_name().map_err(anyhow::Error::msg)?;
     info!(node, version = env!("CARGO_PKG_VERSION"), "weftd starts");
     let state_dir = StateDir::open(&flags.state_dir).with_context(|| {
@@ -116,7 +118,7 @@ async fn start_and_serve(flags: Flags) -> anyhow::Result<()> {
     let manifests = flags.manifests.as_deref().and_then(watch_manifests);
     let control_task = tokio::spawn(control.run(kernel_events, manifests, stop.clone()));
     info!(api = %flags.api.0.display(), restarting, "weftd runs");
-    wait_for_end(handle).await?;
+    signals.wait_for_end(handle).await;
 
     info!("weftd ends; the kernel keeps its routes, neighbours with graceful restart keep ours");
     stop.cancel();
@@ -252,18 +254,32 @@ fn watch_manifests(path: &Path) -> Option<ManifestWatch> {
         .ok()
 }
 
-/// Waits for the signal that ends the daemon; SIGHUP reads the manifests again.
-async fn wait_for_end(control: ControlHandle) -> anyhow::Result<()> {
-    let mut terminate = signal(SignalKind::terminate()).context("SIGTERM")?;
-    let mut interrupt = signal(SignalKind::interrupt()).context("SIGINT")?;
-    let mut hangup = signal(SignalKind::hangup()).context("SIGHUP")?;
-    loop {
-        tokio::select! {
-            _ = terminate.recv() => return Ok(()),
-            _ = interrupt.recv() => return Ok(()),
-            Some(()) = hangup.recv() => {
-                info!("SIGHUP: reading the manifests again");
-                control.read_manifests().await;
+/// The signals that a person or a supervisor sends. From the moment they are caught none is lost.
+struct Signals {
+    terminate: Signal,
+    interrupt: Signal,
+    hangup: Signal,
+}
+
+impl Signals {
+    fn catch() -> anyhow::Result<Self> {
+        Ok(Self {
+            terminate: signal(SignalKind::terminate()).context("SIGTERM")?,
+            interrupt: signal(SignalKind::interrupt()).context("SIGINT")?,
+            hangup: signal(SignalKind::hangup()).context("SIGHUP")?,
+        })
+    }
+
+    /// Waits for the signal that ends the daemon; SIGHUP reads the manifests again.
+    async fn wait_for_end(mut self, control: ControlHandle) {
+        loop {
+            tokio::select! {
+                _ = self.terminate.recv() => return,
+                _ = self.interrupt.recv() => return,
+                Some(()) = self.hangup.recv() => {
+                    info!("SIGHUP: reading the manifests again");
+                    control.read_manifests().await;
+                }
             }
         }
     }
