@@ -381,3 +381,6 @@ fn seconds(seconds: Option<u32>) -> Option<Value> {
 fn secret(v1::SecretKeyRef { name, key }: v1::SecretKeyRef) -> Value {
     json!({ "secretKeyRef": { "name": name, "key": key } })
 }
+
+#[cfg(test)]
+mod tests;
