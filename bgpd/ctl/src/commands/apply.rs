@@ -163,7 +163,7 @@ fn cost(change: &PlanChange) -> Cell {
             Cell::new("waits, needs a session reset", Tone::Notice)
         }
         (Cost::SessionReset, Action::Delete) => Cell::new("ends the session", Tone::Bad),
-        (Cost::SessionReset, _) if change.kind == "speaker" => {
+        (Cost::SessionReset, _) if change.kind == SPEAKER => {
             Cell::new("resets all sessions", Tone::Bad)
         }
         (Cost::SessionReset, _) => Cell::new("resets the session", Tone::Bad),
@@ -175,7 +175,7 @@ fn conclusion(response: &ApplyResponse, mode: Mode) -> Cell {
         let objects = response.objects.iter();
         objects.filter(|change| change.action() == action).count()
     };
-    let total = response.objects.len();
+    let total = response.objects.len() - of(Action::Delete);
     if mode == Mode::Validate {
         return Cell::new(format!("valid: {}", count(total, "object")), Tone::Good);
     }
@@ -193,15 +193,34 @@ fn conclusion(response: &ApplyResponse, mode: Mode) -> Cell {
         of(Action::Delete),
         of(Action::None),
     );
-    let resets = response
-        .changes
-        .iter()
-        .filter(|change| change.cost() == Cost::SessionReset)
-        .count();
-    if resets > 0 {
-        text += &format!("; {}", count(resets, "session reset"));
+    if let Some(resets) = resets(&response.changes) {
+        text += &format!("; {resets}");
     }
     text.into()
+}
+
+/// How many sessions go down, and how many would if they were allowed to; `None` when no session does.
+fn resets(changes: &[PlanChange]) -> Option<String> {
+    let costly: Vec<&PlanChange> = changes
+        .iter()
+        .filter(|change| change.cost() == Cost::SessionReset)
+        .collect();
+    // A change of the speaker, of its AS for example, is not one more session.
+    let speaker = costly.iter().any(|change| change.kind == SPEAKER);
+    let waiting = costly.iter().filter(|change| change.parked).count();
+    match (costly.len(), waiting) {
+        (0, _) => None,
+        (_, 0) if speaker => Some("all sessions reset".to_owned()),
+        (_, _) if speaker => Some("all session resets wait".to_owned()),
+        (all, 0) => Some(count(all, "session reset")),
+        (all, waiting) if all == waiting => {
+            Some(format!("{} waiting", count(all, "session reset")))
+        }
+        (all, waiting) => Some(format!(
+            "{}, {waiting} of them waiting",
+            count(all, "session reset")
+        )),
+    }
 }
 
 fn changes_something(response: &ApplyResponse) -> bool {
@@ -242,6 +261,9 @@ fn object_name(object: Option<&ObjectKey>) -> String {
         None => "-".to_owned(),
     }
 }
+
+/// The kind of a change that concerns all sessions.
+const SPEAKER: &str = "speaker";
 
 #[cfg(test)]
 mod tests {
@@ -299,5 +321,44 @@ mod tests {
             problem_line(&problem).text(),
             "error: scope: must not be empty"
         );
+    }
+
+    #[test]
+    fn resets_that_wait_are_told_apart() {
+        let reset = |kind: &str, parked| PlanChange {
+            kind: kind.to_owned(),
+            action: Action::Update.into(),
+            cost: Cost::SessionReset.into(),
+            parked,
+            ..PlanChange::default()
+        };
+        let session = |parked| reset("session", parked);
+        let texts = |changes: &[PlanChange]| resets(changes).unwrap_or_default();
+        assert_eq!(texts(&[]), "");
+        assert_eq!(texts(&[session(false)]), "1 session reset");
+        assert_eq!(texts(&[session(true)]), "1 session reset waiting");
+        assert_eq!(
+            texts(&[session(true), session(false)]),
+            "2 session resets, 1 of them waiting"
+        );
+        assert_eq!(
+            texts(&[reset(SPEAKER, false), session(false)]),
+            "all sessions reset"
+        );
+    }
+
+    #[test]
+    fn objects_that_go_are_not_counted_as_valid() {
+        let gone = ObjectChange {
+            action: Action::Delete.into(),
+            ..ObjectChange::default()
+        };
+        let response = ApplyResponse {
+            accepted: true,
+            objects: vec![gone],
+            ..ApplyResponse::default()
+        };
+        let text = render(&Screen::of_test(), &response, Mode::Validate, "cli");
+        assert_eq!(text, "valid: 0 objects\n");
     }
 }
