@@ -116,6 +116,12 @@ impl<'a> Decoded<'a> {
         self.withdraw.is_some()
     }
 
+    /// True when there is MP_UNREACH_NLRI and no other attribute, not even a part of one.
+    pub(crate) fn is_only_mp_unreach(&self) -> bool {
+        let about_it = |fault: &AttributeFault| fault.code == code::MP_UNREACH_NLRI;
+        self.present.is_only(code::MP_UNREACH_NLRI) && self.faults.iter().all(about_it)
+    }
+
     /// What ends the session when there are no routes that could be treated as withdrawn (RFC 7606 section 5.2).
     pub(crate) fn notification(&self) -> Option<NotificationMessage> {
         self.withdraw
@@ -335,7 +341,7 @@ impl CodeSet {
     }
 
     /// True when there is this one and no other.
-    pub(crate) fn is_only(self, code: u8) -> bool {
+    fn is_only(self, code: u8) -> bool {
         let mut only = Self::default();
         only.insert(code);
         self == only

@@ -292,7 +292,10 @@ impl Capability {
                 Self::MultiProtocol(Family { afi, safi })
             }
             ROUTE_REFRESH => Self::RouteRefresh,
-            EXTENDED_NEXT_HOP => Self::ExtendedNextHop(list(&mut value, extended_next_hop)?),
+            EXTENDED_NEXT_HOP => {
+                let combinations = list(&mut value, extended_next_hop)?;
+                Self::ExtendedNextHop(combinations.into_iter().flatten().collect())
+            }
             EXTENDED_MESSAGE => Self::ExtendedMessage,
             ROLE => Self::Role(value.u8()?),
             GRACEFUL_RESTART => {
@@ -342,16 +345,13 @@ fn family(value: &mut Reader<'_>) -> Option<Family> {
     })
 }
 
-fn extended_next_hop(value: &mut Reader<'_>) -> Option<ExtendedNextHop> {
+/// The inner `None` is a SAFI of more than one octet, which does not exist: a combination to be ignored (RFC 8950 section 4).
+fn extended_next_hop(value: &mut Reader<'_>) -> Option<Option<ExtendedNextHop>> {
     let (afi, safi, next_hop_afi) = (value.u16()?, value.u16()?, value.u16()?);
-    let family = Family {
-        afi,
-        safi: u8::try_from(safi).ok()?,
-    };
-    Some(ExtendedNextHop {
-        family,
+    Some(u8::try_from(safi).ok().map(|safi| ExtendedNextHop {
+        family: Family { afi, safi },
         next_hop_afi,
-    })
+    }))
 }
 
 fn graceful_family(value: &mut Reader<'_>) -> Option<GracefulFamily> {
@@ -570,6 +570,18 @@ mod tests {
                 "{mode}"
             );
         }
+    }
+
+    #[test]
+    fn a_family_of_next_hops_that_can_not_be_is_left_out() {
+        let octets = [5, 12, 0, 1, 1, 1, 0, 2, 0, 1, 0, 1, 0, 2];
+        assert_eq!(
+            Capability::decode(&mut Reader::new(&octets)),
+            Some(Capability::ExtendedNextHop(vec![ExtendedNextHop {
+                family: Family::IPV4_UNICAST,
+                next_hop_afi: 2,
+            }]))
+        );
     }
 
     #[test]

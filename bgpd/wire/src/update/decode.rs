@@ -55,8 +55,9 @@ pub(crate) fn decode(
     }
 
     if decoded.withdraws() {
-        // Section 5.2: with no route in sight that could be withdrawn, the fault may have hidden some.
-        if !routes.announces {
+        // Section 5.2: with no route in sight that could be withdrawn, the fault may have hidden some. Not so where there
+        // is MP_UNREACH_NLRI and nothing else: its routes go anyway.
+        if !routes.announces && !decoded.is_only_mp_unreach() {
             return Err(decoded.notification().unwrap_or_else(malformed_list));
         }
         routes.withdraw_all();
@@ -264,7 +265,7 @@ fn end_of_rib(body: &[u8], decoded: &Decoded<'_>, context: &DecodeContext) -> Op
         None if body.iter().all(|&octet| octet == 0) && body.len() == 4 => Family::IPV4_UNICAST,
         Some(value @ [_, _, _]) => {
             // Two lengths, and an attribute with a head of 3 or 4 octets.
-            let alone = decoded.present.is_only(code::MP_UNREACH_NLRI) && body.len() <= 4 + 4 + 3;
+            let alone = decoded.is_only_mp_unreach() && body.len() <= 4 + 4 + 3;
             read_family(&mut Reader::new(value)).filter(|_| alone)?
         }
         _ => return None,
