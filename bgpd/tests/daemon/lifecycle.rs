@@ -5,7 +5,7 @@ use weft_proto::v1::entry::Entry;
 use weft_proto::v1::{WatchKind, peer};
 
 use crate::pair::Pair;
-use crate::weftd::{Home, POOL, entry, node};
+use crate::weftd::{Home, POOL, PORT, entry, node};
 
 #[tokio::test]
 async fn sigterm_ends_cleanly_and_the_applied_state_is_there_again() {
@@ -51,6 +51,20 @@ async fn a_second_daemon_does_not_take_the_socket_of_the_first() {
     let errors = String::from_utf8(output.stderr).unwrap();
     assert!(errors.contains("another weftd answers there"), "{errors}");
     assert_eq!(daemon.status().await.node, "left");
+}
+
+#[test]
+fn a_taken_port_ends_the_start_with_the_flags_to_change() {
+    let home = Home::new("left");
+    let taken = format!("{}:{PORT}", home.address);
+    let _other_daemon = std::net::TcpListener::bind(&taken).unwrap();
+    let output = home.command(&[]).output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    let errors = String::from_utf8(output.stderr).unwrap();
+    assert!(
+        errors.contains(&taken) && errors.contains("--bgp-port"),
+        "{errors}"
+    );
 }
 
 #[test]
