@@ -244,7 +244,11 @@ impl Control {
                     if !self.trouble.iter().any(|known| known.message == text) {
                         error!("{text}");
                     }
-                    trouble.push(condition("ListenFailed", "BindError".to_owned(), text));
+                    let reason = match error.raw_os_error() {
+                        Some(libc::EADDRNOTAVAIL) => NO_SUCH_ADDRESS,
+                        _ => "BindError",
+                    };
+                    trouble.push(condition("ListenFailed", reason.to_owned(), text));
                 }
             }
         }
@@ -322,3 +326,6 @@ fn condition(kind: &str, reason: String, message: String) -> v1::Condition {
         last_transition: Some(std::time::SystemTime::now().into()),
     }
 }
+
+/// The reason for not listening that passes when the interface is set up.
+pub(super) const NO_SUCH_ADDRESS: &str = "NoSuchAddress";

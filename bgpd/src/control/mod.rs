@@ -154,10 +154,14 @@ impl Control {
     /// Carries out what the daemon found at its start, before anybody can ask for more.
     ///
     /// # Errors
-    /// When BGP can't listen: at a start that is better said at once.
+    /// When BGP can't listen: at a start that is better said at once. An address of the node that the host does not have
+    /// yet is waited for.
     pub(crate) async fn begin(&mut self, outcome: apply::Outcome) -> anyhow::Result<()> {
         self.carry_out(outcome, peers::Resets::Allowed).await;
-        match self.trouble.first() {
+        let is_given = self.parts.flags.bgp_address.is_some();
+        let lasts =
+            |trouble: &&v1::Condition| is_given || trouble.reason != carry_out::NO_SUCH_ADDRESS;
+        match self.trouble.iter().find(lasts) {
             Some(trouble) => anyhow::bail!("{}", trouble.message),
             None => Ok(()),
         }

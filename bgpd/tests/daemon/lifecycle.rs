@@ -67,6 +67,29 @@ fn a_taken_port_ends_the_start_with_the_flags_to_change() {
     );
 }
 
+#[tokio::test]
+async fn an_address_that_the_host_does_not_have_yet_is_waited_for() {
+    let home = Home::new("left");
+    let text = format!(
+        "{}---
+apiVersion: projectcalico.org/v3
+kind: BGPConfiguration
+metadata: {{ name: default }}
+spec: {{ bindMode: NodeIP }}
+",
+        // RFC 5737: nobody's.
+        node("left", [203, 0, 113, 77].into(), "10.244.1.0/26")
+    );
+    let manifests = home.write("cluster.yaml", &text);
+    let command = home.command_anywhere(&["--manifests", manifests.to_str().unwrap()]);
+    let daemon = home.start_command(command);
+    let status = daemon.status().await;
+    assert!(status.listening.is_empty());
+    let mut conditions = status.conditions.iter();
+    let failed = conditions.find(|one| one.r#type == "ListenFailed").unwrap();
+    assert!(failed.message.contains("203.0.113.77"), "{failed:?}");
+}
+
 #[test]
 fn a_refused_variable_is_named() {
     let home = Home::new("left");

@@ -65,6 +65,13 @@ impl Home {
 
     /// `weftd` with all that keeps it away from the host and from other tests.
     pub(crate) fn command(&self, flags: &[&str]) -> Command {
+        let mut command = self.command_anywhere(flags);
+        command.arg("--bgp-address").arg(self.address.to_string());
+        command
+    }
+
+    /// As [`Home::command`]; BGP listens where the manifests say.
+    pub(crate) fn command_anywhere(&self, flags: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_weftd"));
         command
             .env_clear()
@@ -73,8 +80,6 @@ impl Home {
             .arg(self.socket())
             .arg("--state-dir")
             .arg(self.directory.path().join("state"))
-            .arg("--bgp-address")
-            .arg(self.address.to_string())
             .args(["--bgp-port", PORT])
             .args(flags)
             .stdin(Stdio::null())
