@@ -174,6 +174,7 @@ impl Control {
         mut manifests: Option<ManifestWatch>,
         stop: CancellationToken,
     ) {
+        let mut listen_at = None;
         loop {
             self.check_restart().await;
             let now = self.parts.clock.now();
@@ -181,8 +182,12 @@ impl Control {
                 .restart
                 .next_deadline(now)
                 .map(|at| self.parts.clock.deadline(at));
-            let listen_again =
-                (!self.trouble.is_empty()).then(|| tokio::time::Instant::now() + LISTEN_AGAIN);
+            if self.trouble.is_empty() {
+                listen_at = None;
+            } else {
+                // Kept from turn to turn: a busy loop must not put it off.
+                listen_at.get_or_insert_with(|| tokio::time::Instant::now() + LISTEN_AGAIN);
+            }
             tokio::select! {
                 () = stop.cancelled() => break,
                 Some(command) = self.commands.recv() => self.command(command).await,
@@ -190,7 +195,10 @@ impl Control {
                 Some(event) = kernel_events.recv() => self.kernel(event).await,
                 () = changed(manifests.as_mut()) => self.read_manifests().await,
                 () = sleep_until(deadline) => {}
-                () = sleep_until(listen_again) => self.listen_again(),
+                () = sleep_until(listen_at) => {
+                    listen_at = None;
+                    self.listen_again();
+                }
             }
         }
         self.peers.let_go().await;
