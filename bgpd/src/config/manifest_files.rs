@@ -83,10 +83,15 @@ impl ManifestWatch {
     pub(crate) fn start(path: &Path) -> notify::Result<Self> {
         // One pending mark is enough: whoever takes it reads everything.
         let (mark, changes) = mpsc::channel(1);
+        let watched = path.to_owned();
         let mut watcher =
             notify::recommended_watcher(move |event: notify::Result<notify::Event>| {
-                let is_read = matches!(&event, Ok(event) if event.kind.is_access());
-                if !is_read {
+                let concerns = match &event {
+                    Ok(event) => !event.kind.is_access() && concerns(&watched, &event.paths),
+                    // Something may have been missed.
+                    Err(_) => true,
+                };
+                if concerns {
                     // Full: a mark waits already.
                     let _ = mark.try_send(());
                 }
@@ -110,6 +115,21 @@ impl ManifestWatch {
             .is_ok()
         {}
     }
+}
+
+/// Whether one of these is the manifest, or may be one of the directory's. Others lie beside them: a log that is written
+/// all the time would keep the manifests from ever being read, and one that is ours would have them read for ever.
+fn concerns(watched: &Path, changed: &[PathBuf]) -> bool {
+    // No path: the system lost count.
+    changed.is_empty()
+        || changed.iter().any(|path| {
+            let name = path.file_name().unwrap_or_default();
+            // Kubernetes replaces the link `..data` behind all files of a volume.
+            path == watched
+                || path.file_name() == watched.file_name()
+                || is_manifest(path) && watched.is_dir()
+                || name.to_string_lossy().starts_with("..")
+        })
 }
 
 fn parent(path: &Path) -> &Path {
@@ -145,6 +165,25 @@ mod tests {
             .map(|file| file.text)
             .collect();
         assert_eq!(texts, ["a.yml", "b.yaml", "c.json"]);
+    }
+
+    #[test]
+    fn only_what_may_be_a_manifest_concerns() {
+        let directory = tempfile::tempdir().unwrap();
+        let at = |name: &str| directory.path().join(name);
+        for (name, in_directory, for_file) in [
+            ("node.yaml", true, true),
+            ("other.yaml", true, false),
+            ("weftd.log", false, false),
+            (".node.yaml.swp", false, false),
+            ("..data", true, true),
+        ] {
+            let changed = [at(name)];
+            assert_eq!(concerns(directory.path(), &changed), in_directory, "{name}");
+            assert_eq!(concerns(&at("node.yaml"), &changed), for_file, "{name}");
+        }
+        assert!(concerns(directory.path(), &[]));
+        assert!(concerns(directory.path(), &[directory.path().to_owned()]));
     }
 
     #[test]

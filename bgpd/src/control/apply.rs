@@ -91,6 +91,15 @@ pub(crate) fn examine(
     })
 }
 
+/// When manifests that were read are applied.
+#[derive(Copy, Clone, Debug, Eq, PartialEq)]
+pub(super) enum Reread {
+    /// Somebody asked for it.
+    Always,
+    /// Something below their path was touched, maybe not they: a log in the same directory, for example our own.
+    IfChanged,
+}
+
 impl Control {
     /// Carries out one request, which passed [`check`] if it came from outside.
     /// Faults of its objects are in the response.
@@ -153,11 +162,17 @@ impl Control {
     }
 
     /// Reads `--manifests` and applies them; what is wrong with them is logged and shown, and changes nothing.
-    pub(super) async fn read_manifests(&mut self) {
+    pub(super) async fn read_manifests(&mut self, reread: Reread) {
         let Some(path) = self.parts.flags.manifests.clone() else {
             return;
         };
-        let request = match manifest_files::read(&path) {
+        let read = manifest_files::read(&path);
+        let seen = Some(read.as_ref().map(Vec::clone).map_err(ToString::to_string));
+        if reread == Reread::IfChanged && seen == self.manifests {
+            return;
+        }
+        self.manifests = seen;
+        let request = match read {
             Ok(files) => file_request(files),
             Err(error) => {
                 let message = format!("{error}; what was read last stays in force");

@@ -37,12 +37,13 @@ use crate::bgp::listener::{Listener, Neighbours};
 use crate::bgp::peer::PeerNews;
 use crate::bgp::shard::Shards;
 use crate::clock::Clock;
-use crate::config::manifest_files::ManifestWatch;
+use crate::config::manifest_files::{ManifestFile, ManifestWatch};
 use crate::config::scopes::Scopes;
 use crate::config::state_dir::StateDir;
 use crate::fib::FibInbox;
 use crate::flags::Flags;
 use crate::watch::{Key, WatchHub};
+use apply::Reread;
 use originations::{Kernel, Originations};
 use peers::Peers;
 use restart::Restart;
@@ -117,6 +118,8 @@ pub(crate) struct Control {
     findings: Vec<cluster::Finding>,
     /// What of the plan could not be carried out.
     trouble: Vec<v1::Condition>,
+    /// What the manifests said when they were last read, or why they could not be.
+    manifests: Option<Result<Vec<ManifestFile>, String>>,
     commands: mpsc::Receiver<Command>,
     news: mpsc::UnboundedReceiver<PeerNews>,
 }
@@ -144,6 +147,7 @@ impl Control {
             router_id: parts.fallback_router_id,
             findings: Vec::new(),
             trouble: Vec::new(),
+            manifests: None,
             commands: command_queue,
             news: news_queue,
             parts,
@@ -193,7 +197,7 @@ impl Control {
                 Some(command) = self.commands.recv() => self.command(command).await,
                 Some(news) = self.news.recv() => self.hear(news),
                 Some(event) = kernel_events.recv() => self.kernel(event).await,
-                () = changed(manifests.as_mut()) => self.read_manifests().await,
+                () = changed(manifests.as_mut()) => self.read_manifests(Reread::IfChanged).await,
                 () = sleep_until(deadline) => {}
                 () = sleep_until(listen_at) => {
                     listen_at = None;
@@ -214,7 +218,7 @@ impl Control {
                 // Whoever asked may have gone; it is done all the same.
                 let _ = answer.send(result);
             }
-            Command::ReadManifests => self.read_manifests().await,
+            Command::ReadManifests => self.read_manifests(Reread::Always).await,
         }
     }
 

@@ -87,6 +87,24 @@ async fn manifests_that_vanish_change_nothing() {
     assert_eq!(daemon.status().await.routes.unwrap().originated, 1);
 }
 
+#[test]
+fn what_lies_beside_the_manifests_does_not_concern_them() {
+    let daemon = started(Home::new("left"));
+    let log = daemon.home().manifests().join("weftd.log");
+    let (stop, stopped) = std::sync::mpsc::channel::<()>();
+    let writer = std::thread::spawn(move || {
+        let goes_on = || stopped.try_recv() == Err(std::sync::mpsc::TryRecvError::Empty);
+        while goes_on() {
+            std::fs::write(&log, "a line").unwrap();
+        }
+    });
+    // Files are read when nothing has changed for a moment: if the log counted, that would be never.
+    daemon.home().write("empty.yaml", "# nothing");
+    daemon.wait_for_log("applying");
+    drop(stop);
+    writer.join().unwrap();
+}
+
 #[tokio::test]
 async fn sighup_reads_them_again() {
     let daemon = started(Home::new("left"));
