@@ -60,17 +60,17 @@ impl Walk {
 
     /// Moves the cursor on; returns the jobs that are done.
     fn advance(&mut self, to: usize, end: usize) -> Vec<Job> {
-        self.cursor = to;
-        if self.cursor >= end {
-            self.cursor = 0;
-            for rider in &mut self.riders {
-                rider.wrapped = true;
-            }
-        }
-        let cursor = self.cursor;
+        let at_end = to >= end;
+        self.cursor = if at_end { 0 } else { to };
         let mut done = Vec::new();
-        self.riders.retain(|rider| {
-            let over = rider.wrapped && cursor >= rider.start;
+        self.riders.retain_mut(|rider| {
+            // Not `cursor >= start`: one slice may go past `start` and on to the end, where the cursor is 0.
+            let over = if rider.wrapped {
+                to >= rider.start
+            } else {
+                at_end && rider.start == 0
+            };
+            rider.wrapped |= at_end;
             if over {
                 done.push(rider.job);
             }

@@ -203,8 +203,14 @@ impl Group {
         self.dump_cursor = if at_end { 0 } else { to };
         for member in &mut self.members {
             if let Some(dump) = &mut member.dump {
+                // Not `dump_cursor >= start`: one batch may go past `start` and on to the end, where the cursor is 0.
+                let over = if dump.wrapped {
+                    to >= dump.start
+                } else {
+                    at_end && dump.start == 0
+                };
                 dump.wrapped |= at_end;
-                if dump.wrapped && self.dump_cursor >= dump.start {
+                if over {
                     member.dump = None;
                 }
             }

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::policy::{Condition, Edit, PrefixRule, PrefixSet, Term, Verdict};
+use crate::rib::shard::Slices;
 
 fn groups_of_one_family(bench: &Bench) -> Vec<Vec<PeerId>> {
     bench
@@ -199,6 +200,60 @@ fn changes_during_a_dump_reach_the_newcomer_too() {
         bench.settle();
         assert_eq!(bench.learned[&three], bench.learned[&two]);
         assert_eq!(bench.learned[&two].len(), 60_000 - 60);
+    }
+}
+
+#[test]
+fn a_member_that_came_in_mid_round_gets_off_though_a_batch_jumps_over_that_place() {
+    for family in FAMILIES {
+        let mut bench = Bench::new();
+        let source = bench.up(ebgp(1));
+        bench.up(ebgp(2));
+        for number in 0..3 {
+            bench.announce(source, prefix(family, number), path(&[65001]));
+        }
+        bench.settle();
+        bench.up(ebgp(3));
+        bench.shard.set_slices(Slices {
+            send: 1,
+            ..Slices::default()
+        });
+        bench.step();
+        let late = bench.up(ebgp(4));
+        bench.shard.set_slices(Slices::default());
+        bench.take_log();
+        bench.settle();
+        assert_eq!(bench.learned[&late].len(), 3);
+        assert!(bench.complete.contains(&(late, family)));
+        // The batch that jumps brings what the member has already once more, and then it is over.
+        let log = bench.take_log();
+        let to_late = log.iter().filter(|(peer, _)| *peer == late);
+        let routes = to_late.flat_map(|(_, update)| &update.reach);
+        assert!(routes.map(|reach| reach.nlri.len()).sum::<usize>() <= 2 * 3);
+    }
+}
+
+#[test]
+fn a_sweep_that_began_mid_round_ends_though_a_slice_jumps_over_that_place() {
+    for family in FAMILIES {
+        let mut bench = Bench::new();
+        let [one, two] = [1, 2].map(|number| bench.up(ebgp(number)));
+        for number in 0..3 {
+            bench.announce(one, prefix(family, number), path(&[65001]));
+            bench.announce(two, prefix(family, number), path(&[65002]));
+        }
+        bench.settle();
+        bench.down(one, &[]);
+        bench.shard.set_slices(Slices {
+            walk: 1,
+            ..Slices::default()
+        });
+        bench.step();
+        bench.down(two, &[]);
+        bench.shard.set_slices(Slices::default());
+        bench.settle();
+        assert_eq!(bench.shard.totals().paths, 0);
+        assert_eq!(bench.shard.totals().prefixes, 0);
     }
 }
 

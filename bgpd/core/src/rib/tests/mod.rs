@@ -231,7 +231,7 @@ impl Bench {
 
     /// Lets the shard work until it waits for somebody, however long its own timers take.
     pub(super) fn settle(&mut self) {
-        for _ in 0..100_000 {
+        for _ in 0..20_000 {
             self.acknowledge();
             let Some(deadline) = self.shard.next_deadline() else {
                 return;
