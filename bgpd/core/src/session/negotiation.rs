@@ -329,7 +329,7 @@ fn common_add_path(
         .collect()
 }
 
-const fn on_the_wire(mode: AddPathMode) -> bgp_wire::AddPathMode {
+pub(super) const fn on_the_wire(mode: AddPathMode) -> bgp_wire::AddPathMode {
     match mode {
         AddPathMode::Receive => bgp_wire::AddPathMode::Receive,
         AddPathMode::Send => bgp_wire::AddPathMode::Send,

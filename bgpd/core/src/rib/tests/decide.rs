@@ -215,5 +215,5 @@ fn gateways(bench: &Bench, prefix: IpNet) -> Vec<IpAddr> {
 }
 
 fn address(next_hop: NextHop) -> IpAddr {
-    super::super::attributes::gateway(next_hop)
+    attributes::gateway(next_hop)
 }

@@ -112,7 +112,7 @@ fn an_own_route_can_name_another_next_hop_for_ibgp() {
         let mut bench = Bench::new();
         let prefix = prefix(family, 1);
         let one = bench.up(ibgp(1));
-        let address = super::super::attributes::gateway(hop(prefix, 77));
+        let address = attributes::gateway(hop(prefix, 77));
         bench.handle(RibEvent::Originate(vec![Origination {
             prefix,
             attributes: Attributes::default(),

@@ -229,8 +229,8 @@ fn happening(connection: ConnectionId, what: Happening) -> PeerEvent {
             let header = [0xff; 16];
             Bytes::from([&header[..], &[0, 25, 2, 0, 2, 8, 10, 0, 0]].concat())
         }
-        Happening::Notification(code, subcode) => super::notification(code, subcode),
-        Happening::Refresh => message::route_refresh(family, RefreshSubtype::Request),
+        Happening::Notification(code, subcode) => notification(code, subcode),
+        Happening::Refresh => message::route_refresh(family, RefreshSubtype::Normal),
         Happening::Noise(body) => {
             let length = u8::try_from(19 + body.len()).unwrap();
             let header = [0xff; 16];

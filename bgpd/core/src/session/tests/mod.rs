@@ -14,7 +14,8 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::time::Duration;
 
 use bgp_wire::{
-    Asn, Capability, Family, GracefulFamily, NotificationMessage, OpenMessage, RouterId,
+    Asn, Capability, Family, GracefulFamily, NotificationMessage, OpenMessage, RefreshSubtype,
+    RouterId,
 };
 use bytes::Bytes;
 
@@ -204,7 +205,7 @@ fn peer_open() -> OpenMessage {
 fn open_with(capabilities: Vec<Capability>) -> OpenMessage {
     OpenMessage {
         version: 4,
-        asn: 65002,
+        asn: Asn(65002),
         hold_time: 90,
         router_id: router_id(2),
         capabilities,

@@ -55,7 +55,7 @@ fn wrong_as_number_is_refused() {
     assert_eq!(refused(&capable), (2, 2));
     assert_eq!(
         refused(&OpenMessage {
-            asn: 65003,
+            asn: Asn(65003),
             ..open_with(Vec::new())
         }),
         (2, 2)
@@ -91,7 +91,7 @@ fn own_identifier_is_refused_inside_the_as_only() {
         ..settings()
     };
     let open = OpenMessage {
-        asn: 65001,
+        asn: Asn(65001),
         router_id: router_id(1),
         ..open_with(vec![Capability::FourOctetAsn(LOCAL_ASN)])
     };
@@ -166,10 +166,17 @@ fn unknown_capabilities_are_tolerated() {
     // Case 27.
     let mut bench = Bench::passive(settings());
     let mut open = peer_open();
-    for code in [67, 71, 73, 75, 239] {
+    let capabilities: [(u8, &[u8]); 5] = [
+        (67, &[1, 2]),
+        (71, &[]),
+        (73, &[1, b'r', 0]),
+        (75, &[1, b'w']),
+        (239, &[1, 2]),
+    ];
+    for (code, value) in capabilities {
         open.capabilities.push(Capability::Unknown {
             code,
-            value: Bytes::from_static(&[1, 2]),
+            value: Bytes::copy_from_slice(value),
         });
     }
     bench.establish(&open);
@@ -234,8 +241,10 @@ fn add_path_is_what_one_sends_and_the_other_receives() {
             ..settings()
         });
         let mut open = peer_open();
-        open.capabilities
-            .push(negotiation::add_path_capability(&[(family, theirs)]));
+        open.capabilities.push(Capability::AddPath(vec![(
+            family,
+            negotiation::on_the_wire(theirs),
+        )]));
         bench.establish(&open);
         assert_eq!(
             bench.negotiated().add_path(family),
@@ -276,7 +285,7 @@ fn refresh_from_the_peer_is_answered_for_negotiated_families() {
         (Family::IPV6_UNICAST, true),
         (Family::L2VPN_EVPN, false),
     ] {
-        let frame = message::route_refresh(family, RefreshSubtype::Request);
+        let frame = message::route_refresh(family, RefreshSubtype::Normal);
         let actions = bench.receive(connection, frame);
         assert_eq!(actions.len(), usize::from(answered), "{family}");
     }
@@ -305,7 +314,7 @@ fn peer_that_refuses_capabilities_is_tried_without() {
     let mut bench = Bench::new(settings());
     bench.handle(PeerEvent::Start);
     let connection = bench.dial();
-    bench.receive(connection, super::notification(2, 4));
+    bench.receive(connection, notification(2, 4));
     bench.advance(bench.patience());
     let connection = bench.connection();
     let actions = bench.handle(PeerEvent::Dialed {
@@ -326,7 +335,7 @@ fn nothing_that_was_not_offered_is_agreed_on() {
     let mut bench = Bench::new(settings());
     bench.handle(PeerEvent::Start);
     let connection = bench.dial();
-    bench.receive(connection, super::notification(2, 4));
+    bench.receive(connection, notification(2, 4));
     // The peer refuses our capabilities and yet sends its own.
     let connection = bench.dial();
     bench.receive(connection, message::open(&peer_open()));

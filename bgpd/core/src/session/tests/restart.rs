@@ -202,7 +202,7 @@ fn attempts_that_fail_do_not_shorten_the_wait() {
     bench.close(connection);
     for _ in 0..3 {
         let connection = bench.confirm(&graceful());
-        let actions = bench.receive(connection, super::notification(6, 7));
+        let actions = bench.receive(connection, notification(6, 7));
         assert_eq!(flushed(&actions), []);
     }
     assert_eq!(flushed(&bench.advance(seconds(120))), [V4, V6]);
@@ -213,7 +213,7 @@ fn notification_flushes_unless_both_sides_set_the_n_bit() {
     for (open, kept) in [(graceful(), 0), (graceful_with_notification(), 2)] {
         let mut bench = helper();
         let connection = bench.establish(&open);
-        let (_, keep) = down(&bench.receive(connection, super::notification(6, 4))).unwrap();
+        let (_, keep) = down(&bench.receive(connection, notification(6, 4))).unwrap();
         assert_eq!(keep.len(), kept);
 
         let mut bench = helper();
@@ -229,7 +229,7 @@ fn hard_reset_flushes_whatever_was_negotiated() {
     // Case 89, RFC 8538 section 3.
     let mut bench = helper();
     let connection = bench.establish(&graceful_with_notification());
-    let (_, keep) = down(&bench.receive(connection, super::notification(6, 9))).unwrap();
+    let (_, keep) = down(&bench.receive(connection, notification(6, 9))).unwrap();
     assert_eq!(keep, []);
 
     for event in [

@@ -76,7 +76,7 @@ fn events() -> Vec<(&'static str, Box<dyn Fn(&mut Bench) -> Vec<PeerAction>>)> {
     let epoch = Epoch(1);
     let family = Family::IPV4_UNICAST;
     let bad_asn = OpenMessage {
-        asn: 65009,
+        asn: Asn(65009),
         ..open_with(vec![Capability::FourOctetAsn(Asn(65009))])
     };
     vec![
@@ -184,9 +184,9 @@ fn events() -> Vec<(&'static str, Box<dyn Fn(&mut Bench) -> Vec<PeerAction>>)> {
             "22 BGPOpenMsgErr: bad peer AS",
             frame(message::open(&bad_asn)),
         ),
-        ("24 NotifMsgVerErr", frame(super::notification(2, 1))),
-        ("25 NotifMsg: cease", frame(super::notification(6, 2))),
-        ("25 NotifMsg: hard reset", frame(super::notification(6, 9))),
+        ("24 NotifMsgVerErr", frame(notification(2, 1))),
+        ("25 NotifMsg: cease", frame(notification(6, 2))),
+        ("25 NotifMsg: hard reset", frame(notification(6, 9))),
         ("26 KeepAliveMsg", frame(message::keepalive())),
         ("27 UpdateMsg: a withdraw", frame(withdraw())),
         (
@@ -195,7 +195,7 @@ fn events() -> Vec<(&'static str, Box<dyn Fn(&mut Bench) -> Vec<PeerAction>>)> {
         ),
         (
             "   RouteRefreshMsg",
-            frame(message::route_refresh(family, RefreshSubtype::Request)),
+            frame(message::route_refresh(family, RefreshSubtype::Normal)),
         ),
         (
             "   frame of a connection that is gone",
@@ -246,6 +246,33 @@ fn withdraw() -> Bytes {
     Bytes::from(bytes)
 }
 
+/// Names what repeats once, with how often.
+fn shortened(actions: &[String]) -> Vec<String> {
+    let mut result = Vec::new();
+    let mut rest = actions;
+    while let Some(first) = rest.first() {
+        let repeats = |length: usize| {
+            let pattern = &rest[..length];
+            rest.chunks(length)
+                .take_while(|chunk| *chunk == pattern)
+                .count()
+        };
+        let (length, count) = [2, 1]
+            .into_iter()
+            .filter(|length| *length <= rest.len())
+            .map(|length| (length, repeats(length)))
+            .find(|(_, count)| *count > 1)
+            .unwrap_or((1, 1));
+        if count > 1 {
+            result.push(format!("{count} x ({})", rest[..length].join("; ")));
+        } else {
+            result.push(first.clone());
+        }
+        rest = &rest[length * count..];
+    }
+    result
+}
+
 #[test]
 fn table_of_states_and_events() {
     let mut table = String::new();
@@ -257,7 +284,7 @@ fn table_of_states_and_events() {
             let actions = if actions.is_empty() {
                 "-".to_owned()
             } else {
-                actions.join("; ")
+                shortened(&actions).join("; ")
             };
             writeln!(table, "    {name:<42} {actions}").unwrap();
         }

@@ -50,7 +50,7 @@ fn every_message_restarts_the_hold_timer() {
     let connection = bench.establish(&hold(9));
     for frame in [
         message::end_of_rib(Family::IPV4_UNICAST),
-        message::route_refresh(Family::IPV4_UNICAST, RefreshSubtype::Request),
+        message::route_refresh(Family::IPV4_UNICAST, RefreshSubtype::Normal),
         message::keepalive(),
     ] {
         bench.advance(seconds(8));
@@ -203,7 +203,7 @@ fn errors_in_a_row_double_the_wait_up_to_two_minutes() {
     let mut expected = 5;
     for _ in 0..8 {
         let connection = bench.dial();
-        bench.receive(connection, super::notification(2, 2));
+        bench.receive(connection, notification(2, 2));
         let wait = bench.patience();
         assert!(
             wait >= seconds(expected) * 3 / 4 && wait <= seconds(expected),
@@ -224,7 +224,7 @@ fn session_that_lived_a_minute_clears_the_record() {
         bench.receive(connection, message::open(&peer_open()));
         bench.receive(connection, message::keepalive());
         bench.advance(seconds(lives));
-        bench.receive(connection, super::notification(3, 1));
+        bench.receive(connection, notification(3, 1));
         assert!(
             bench.patience() >= seconds(longest) * 3 / 4,
             "{:?}",
@@ -253,7 +253,7 @@ fn damped_peer_may_come_in_meanwhile() {
     bench.handle(PeerEvent::Start);
     for _ in 0..6 {
         let connection = bench.dial();
-        bench.receive(connection, super::notification(2, 2));
+        bench.receive(connection, notification(2, 2));
     }
     bench.establish(&peer_open());
     assert_eq!(bench.peer.status().next_dial, None);
