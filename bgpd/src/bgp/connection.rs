@@ -10,7 +10,7 @@ use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use bgp_core::ConnectionId;
+use bgp_core::{ConnectionId, Epoch};
 use bgp_wire::{Framer, NotificationMessage};
 use bytes::{Bytes, BytesMut};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -39,11 +39,20 @@ pub(crate) enum Inbound {
     },
 }
 
-/// Whole messages that carry routes, and the shard that made them.
+/// Whose window a message counts against.
+#[derive(Copy, Clone, Debug, Eq, PartialEq)]
+pub(crate) struct Lender {
+    /// The shard that made it.
+    pub(crate) shard: u8,
+    /// The life of the session that it was made for.
+    pub(crate) epoch: Epoch,
+}
+
+/// Whole messages that carry routes, and who made them.
 #[derive(Debug)]
 pub(crate) struct RouteFrame {
     /// `None` for the peer task's own, which cost no credit.
-    pub(crate) shard: Option<u8>,
+    pub(crate) lender: Option<Lender>,
     pub(crate) bytes: Bytes,
     /// How many messages these are.
     pub(crate) messages: u32,
@@ -51,8 +60,8 @@ pub(crate) struct RouteFrame {
 
 /// Told what becomes of the bytes that a connection was given.
 pub(crate) trait SendObserver: Send + Sync + 'static {
-    /// `bytes` of `shard`'s messages are in the socket's buffer.
-    fn credit(&self, shard: u8, bytes: usize);
+    /// `bytes` of the lender's messages are in the socket's buffer.
+    fn credit(&self, lender: Lender, bytes: usize);
     /// This many messages of the routes lane are in the socket's buffer.
     fn sent(&self, connection: ConnectionId, messages: u64);
     /// The socket takes nothing more for now, and bytes wait (RFC 9687).
@@ -132,7 +141,7 @@ impl Connection {
     /// Queues a message that must not overtake routes: End-of-RIB.
     pub(crate) fn send_behind_routes(&self, bytes: Bytes) {
         self.routes_lane().send(RouteFrame {
-            shard: None,
+            lender: None,
             bytes,
             messages: 0,
         });
@@ -286,20 +295,20 @@ impl<O: SendObserver> Writer<O> {
             self.id,
             batch.iter().map(|frame| u64::from(frame.messages)).sum(),
         );
-        let mut credit: Option<(u8, usize)> = None;
+        let mut credit: Option<(Lender, usize)> = None;
         for frame in batch.drain(..) {
-            let Some(shard) = frame.shard else { continue };
+            let Some(lender) = frame.lender else { continue };
             match &mut credit {
-                Some((last, bytes)) if *last == shard => *bytes += frame.bytes.len(),
+                Some((last, bytes)) if *last == lender => *bytes += frame.bytes.len(),
                 _ => {
-                    if let Some((shard, bytes)) = credit.replace((shard, frame.bytes.len())) {
-                        self.observer.credit(shard, bytes);
+                    if let Some((lender, bytes)) = credit.replace((lender, frame.bytes.len())) {
+                        self.observer.credit(lender, bytes);
                     }
                 }
             }
         }
-        if let Some((shard, bytes)) = credit {
-            self.observer.credit(shard, bytes);
+        if let Some((lender, bytes)) = credit {
+            self.observer.credit(lender, bytes);
         }
     }
 

@@ -19,7 +19,7 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::task::AbortHandle;
 use tracing::{debug, info, warn};
 
-use super::connection::{Connection, Inbound, SendObserver};
+use super::connection::{Connection, Inbound, Lender, SendObserver};
 use super::peer_config::{PeerConfig, rib_peer};
 use super::shard::{Shards, Update};
 use super::socket;
@@ -456,6 +456,7 @@ impl PeerTask {
                 Update::Attach {
                     event,
                     peer,
+                    epoch,
                     lane,
                     news,
                 },
@@ -581,11 +582,12 @@ struct Observer {
 }
 
 impl SendObserver for Observer {
-    fn credit(&self, shard: u8, bytes: usize) {
+    fn credit(&self, lender: Lender, bytes: usize) {
         self.shards.command(
-            usize::from(shard),
+            usize::from(lender.shard),
             RibEvent::Sent {
                 peer: self.peer,
+                epoch: lender.epoch,
                 bytes,
             },
         );

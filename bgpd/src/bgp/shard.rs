@@ -18,7 +18,7 @@ use bgp_wire::Family;
 use ipnet::IpNet;
 use tokio::sync::{mpsc, oneshot};
 
-use super::connection::{RouteFrame, RoutesLane};
+use super::connection::{Lender, RouteFrame, RoutesLane};
 use super::peer::PeerCommand;
 use crate::clock::Clock;
 
@@ -43,6 +43,7 @@ enum Command {
 }
 
 struct Attachment {
+    epoch: Epoch,
     lane: RoutesLane,
     news: mpsc::UnboundedSender<PeerCommand>,
 }
@@ -171,12 +172,13 @@ impl UpdatePermit<'_> {
             Update::Attach {
                 event,
                 peer,
+                epoch,
                 lane,
                 news,
             } => Command::Attach {
                 event,
                 peer,
-                attachment: Attachment { lane, news },
+                attachment: Attachment { epoch, lane, news },
             },
         });
     }
@@ -190,6 +192,7 @@ pub(crate) enum Update {
     Attach {
         event: RibEvent,
         peer: PeerId,
+        epoch: Epoch,
         lane: RoutesLane,
         news: mpsc::UnboundedSender<PeerCommand>,
     },
@@ -299,10 +302,13 @@ impl<S: ShardSink> Worker<S> {
                 } => {
                     for peer in peers.iter() {
                         if let Some(attachment) = attached.get(&peer) {
-                            let (shard, bytes) = (Some(*index), frame.clone());
+                            let lender = Lender {
+                                shard: *index,
+                                epoch: attachment.epoch,
+                            };
                             attachment.lane.send(RouteFrame {
-                                shard,
-                                bytes,
+                                lender: Some(lender),
+                                bytes: frame.clone(),
                                 messages,
                             });
                         }

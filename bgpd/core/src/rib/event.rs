@@ -18,6 +18,10 @@ use crate::{Epoch, PeerId};
 ///
 /// An event that names an epoch which is not the peer's current one, or an unknown peer, is dropped.
 #[derive(Clone, Debug)]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "nearly all are updates, and a box for each would cost more than the room"
+)]
 pub enum RibEvent {
     /// A session reached Established.
     PeerUp {
@@ -110,6 +114,9 @@ pub enum RibEvent {
     Sent {
         /// Who.
         peer: PeerId,
+        /// The life of the session that they were handed out in: what an old connection still reports must not widen
+        /// the window of the new one.
+        epoch: Epoch,
         /// How many.
         bytes: usize,
     },

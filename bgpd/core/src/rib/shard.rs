@@ -162,8 +162,8 @@ impl Shard {
                 let concerned = self.shared.next_hops.set_state(address, state);
                 self.next_hops_changed(concerned);
             }
-            RibEvent::Sent { peer, bytes } => {
-                let index = self.shared.peers.find(peer);
+            RibEvent::Sent { peer, epoch, bytes } => {
+                let index = self.shared.peers.find_up(peer, epoch);
                 if let Some(record) = index.and_then(|index| self.shared.peers.record_mut(index)) {
                     record.outstanding = record.outstanding.saturating_sub(bytes);
                 }
@@ -242,10 +242,10 @@ impl Shard {
         if let Some(record) = self.shared.peers.record_mut(index) {
             record.up = false;
         }
-        for number in 0..FAMILIES.len() {
+        for (number, family) in FAMILIES.iter().enumerate() {
             self.groups
                 .leave(&mut self.shared, &self.tables[number], index);
-            let begin = if keep.contains(&FAMILIES[number]) {
+            let begin = if keep.contains(family) {
                 Life::restart
             } else {
                 Life::end

@@ -129,6 +129,32 @@ fn when_all_wait_changes_coalesce() {
 }
 
 #[test]
+fn late_credit_of_an_old_session_does_not_widen_the_window_of_the_new_one() {
+    for family in FAMILIES {
+        let mut bench = bench();
+        let source = bench.up(ebgp(1));
+        let slow = bench.up(ebgp(2));
+        bench.stalled.insert(slow);
+        bench.settle();
+        let old = bench.epoch(slow);
+        bench.up(ebgp(2));
+        flood(&mut bench, source, family, 0);
+        bench.settle();
+        let outstanding = bench.outstanding[&slow];
+        assert!(outstanding >= WINDOW);
+
+        bench.handle(RibEvent::Sent {
+            peer: slow,
+            epoch: old,
+            bytes: outstanding,
+        });
+        bench.settle();
+        assert_eq!(bench.outstanding[&slow], outstanding);
+        assert_eq!(bench.shard.peer_counts(slow).outstanding, outstanding);
+    }
+}
+
+#[test]
 fn a_prefix_that_went_while_a_peer_lagged_is_withdrawn_though_its_slot_is_wanted_again() {
     for family in FAMILIES {
         let mut bench = bench();

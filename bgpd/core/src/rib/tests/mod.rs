@@ -260,7 +260,8 @@ impl Bench {
             .map(|(peer, bytes)| (*peer, std::mem::take(bytes)))
             .collect();
         for (peer, bytes) in sent {
-            self.handle(RibEvent::Sent { peer, bytes });
+            let epoch = self.epoch(peer);
+            self.handle(RibEvent::Sent { peer, epoch, bytes });
         }
     }
 
