@@ -31,6 +31,27 @@ fn every_fault_gets_its_verdict_in_every_family() {
     }
 }
 
+/// What an operator reads about each fault.
+#[test]
+fn every_fault_is_told_in_words() {
+    let mut lines = String::new();
+    for (what, from, attribute, _) in table::ROWS {
+        let (context, octets) = (&from.contexts()[0], hex(attribute));
+        let list = attributes(context, Routes::V4, octets[1], &octets);
+        let text = match decode(&update(&[], &list, Routes::V4), context) {
+            Ok(Message::Update(update)) if update.faults.is_empty() => "-".to_owned(),
+            Ok(Message::Update(update)) => {
+                let texts: Vec<String> = update.faults.iter().map(ToString::to_string).collect();
+                texts.join(", ")
+            }
+            Ok(other) => panic!("{other:?}"),
+            Err(notification) => notification.to_string(),
+        };
+        lines += &format!("{what:<46} {from:?}: {text}\n");
+    }
+    insta::assert_snapshot!(lines);
+}
+
 /// Section 5.2: what would withdraw routes ends the session when there are none; what would be discarded still is.
 #[test]
 fn a_fault_without_routes_ends_the_session_unless_it_is_discarded() {
