@@ -37,7 +37,7 @@ pub enum Condition {
     /// MED is there and compares so.
     Med(Compare, u32),
     /// The other condition does not hold.
-    Not(Box<Condition>),
+    Not(Box<Self>),
 }
 
 /// Which sources a condition takes.

@@ -123,12 +123,12 @@ impl Policy {
     #[must_use]
     pub fn new(terms: Vec<Term>, default: Verdict) -> Self {
         // The keys are fixed, so that a fingerprint never differs between two runs.
-        let mut hasher = BuildHasherDefault::<DefaultHasher>::default().build_hasher();
-        (&terms, default).hash(&mut hasher);
+        let fingerprint =
+            BuildHasherDefault::<DefaultHasher>::default().hash_one((&terms, default));
         Self {
             terms,
             default,
-            fingerprint: hasher.finish(),
+            fingerprint,
         }
     }
 

@@ -14,6 +14,10 @@ use crate::{ConnectionId, Epoch};
 
 /// What the driver does for a [`super::Peer`], in the order given.
 #[derive(Clone, Debug)]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "nearly all are updates, and a box for each would cost more than the room"
+)]
 pub enum PeerAction {
     /// Open a TCP connection to the peer; answer with `Dialed` or `DialFailed`. At most one dial runs.
     Dial,

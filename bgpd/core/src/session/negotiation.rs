@@ -188,7 +188,7 @@ impl Offer {
                 .collect()
         };
         let graceful_restart = graceful_restart(&self.open.capabilities)
-            .and(graceful_restart(&open.capabilities))
+            .and_then(|_| graceful_restart(&open.capabilities))
             .map(|peer| PeerGracefulRestart {
                 restart_time: peer.restart_time,
                 restarting: peer.restarting,

@@ -23,8 +23,8 @@ pub(super) fn no_common_family(needed: &[Family]) -> NotificationMessage {
     let mut data = BytesMut::new();
     for family in needed {
         data.put_slice(&[MULTIPROTOCOL, 4]);
-        data.put_u16(family.afi.into());
-        data.put_slice(&[0, family.safi.into()]);
+        data.put_u16(family.afi);
+        data.put_slice(&[0, family.safi]);
     }
     NotificationMessage {
         code: OPEN,
@@ -56,8 +56,8 @@ pub(super) fn unexpected_in_established() -> NotificationMessage {
 /// RFC 4486 section 4: the data is the family and the limit.
 pub(super) fn prefix_limit(family: Family, limit: u32) -> NotificationMessage {
     let mut data = BytesMut::new();
-    data.put_u16(family.afi.into());
-    data.put_u8(family.safi.into());
+    data.put_u16(family.afi);
+    data.put_u8(family.safi);
     data.put_u32(limit);
     NotificationMessage {
         code: CEASE,

@@ -465,7 +465,7 @@ impl World {
             (
                 path.attributes
                     .originator_id
-                    .or(peer.map(|peer| peer.remote_router_id)),
+                    .or_else(|| peer.map(|peer| peer.remote_router_id)),
                 path.attributes.cluster_list.len(),
                 peer.map(|peer| peer.address),
                 path.path_id,
@@ -591,12 +591,7 @@ impl World {
         if best.source == Some(id) || !to.families.contains(&Family::of(&prefix)) {
             return None;
         }
-        let has = |community| {
-            best.attributes
-                .communities
-                .iter()
-                .any(|other| *other == community)
-        };
+        let has = |community| best.attributes.communities.contains(&community);
         if has(Community::NO_ADVERTISE) || external && has(Community::NO_EXPORT) {
             return None;
         }
@@ -631,7 +626,7 @@ impl World {
         let next_hop = by_policy
             .map(NextHop::from)
             .or(received)
-            .unwrap_or(own_hop(prefix));
+            .unwrap_or_else(|| own_hop(prefix));
         if external {
             attributes.as_path.prepend(LOCAL_ASN, 1);
             attributes.local_pref = None;
@@ -646,7 +641,7 @@ impl World {
         if reflected {
             let originator = *attributes
                 .originator_id
-                .get_or_insert(from.expect("it came from a peer").remote_router_id);
+                .get_or_insert_with(|| from.expect("it came from a peer").remote_router_id);
             if originator == to.remote_router_id {
                 return None;
             }

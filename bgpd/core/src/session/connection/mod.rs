@@ -60,6 +60,10 @@ pub(super) enum Phase {
 
 /// What a message means to the peer.
 #[derive(Debug)]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "nearly all are updates, and a box for each would cost more than the room"
+)]
 pub(super) enum Outcome {
     /// Nothing beyond the connection's own timers.
     Nothing,

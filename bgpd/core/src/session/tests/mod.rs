@@ -270,10 +270,7 @@ fn flushed(actions: &[PeerAction]) -> Vec<Family> {
 
 /// All NOTIFICATIONs that were sent, in order.
 fn notified(actions: &[PeerAction]) -> Vec<NotificationMessage> {
-    actions
-        .iter()
-        .filter_map(|action| sent_notification(action))
-        .collect()
+    actions.iter().filter_map(sent_notification).collect()
 }
 
 fn sent_notification(action: &PeerAction) -> Option<NotificationMessage> {

@@ -302,7 +302,7 @@ fn subtype_counts_only_where_enhanced_refresh_was_agreed_on() {
         let mut bench = Bench::passive(settings());
         let connection = bench.establish(&open);
         let frame = message::route_refresh(Family::IPV4_UNICAST, RefreshSubtype::Begin);
-        let expected = if enhanced { "Begin" } else { "Request" };
+        let expected = if enhanced { "Begin" } else { "Normal" };
         let actions = show(&bench.receive(connection, frame));
         assert_eq!(actions, [format!("refresh ipv4-unicast {expected}")]);
     }

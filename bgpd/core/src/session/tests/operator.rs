@@ -83,7 +83,8 @@ fn the_same_settings_change_nothing() {
 
 #[test]
 fn what_stands_in_the_open_costs_a_reset() {
-    let changes: [(&str, fn(&mut PeerSettings), ChangeCost); 12] = [
+    type Change = fn(&mut PeerSettings);
+    let changes: [(&str, Change, ChangeCost); 12] = [
         (
             "local_asn",
             |s| s.local_asn = Asn(1),

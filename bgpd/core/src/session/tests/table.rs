@@ -61,11 +61,14 @@ fn states() -> Vec<(&'static str, Bench)> {
 }
 
 /// The events, and their names in RFC 4271 section 8.1.
-fn events() -> Vec<(&'static str, Box<dyn Fn(&mut Bench) -> Vec<PeerAction>>)> {
-    fn event(event: PeerEvent) -> Box<dyn Fn(&mut Bench) -> Vec<PeerAction>> {
+/// Makes an event happen; gives what comes of it.
+type Act = Box<dyn Fn(&mut Bench) -> Vec<PeerAction>>;
+
+fn events() -> Vec<(&'static str, Act)> {
+    fn event(event: PeerEvent) -> Act {
         Box::new(move |bench| bench.handle(event.clone()))
     }
-    fn frame(frame: Bytes) -> Box<dyn Fn(&mut Bench) -> Vec<PeerAction>> {
+    fn frame(frame: Bytes) -> Act {
         event(PeerEvent::Frame {
             connection: ConnectionId(1),
             frame,
@@ -126,7 +129,7 @@ fn events() -> Vec<(&'static str, Box<dyn Fn(&mut Bench) -> Vec<PeerAction>>)> {
                     .peer
                     .status()
                     .next_dial
-                    .unwrap_or(bench.now + seconds(5));
+                    .unwrap_or_else(|| bench.now + seconds(5));
                 if bench.state() > SessionState::Connect {
                     return Vec::new();
                 }
