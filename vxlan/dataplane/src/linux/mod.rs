@@ -9,6 +9,8 @@ mod encode;
 pub(crate) mod monitor;
 pub(crate) mod questions;
 mod socket;
+#[cfg(test)]
+mod tests;
 
 use std::collections::HashMap;
 use std::io;
