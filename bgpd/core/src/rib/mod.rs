@@ -5,11 +5,11 @@
 //!                                                                 └─▶ export ─▶ Send
 //! ```
 //!
-//! - [`shard`]: the state machine, [`Shard`]; [`event`] and [`settings`] are its alphabet, [`view`] its answers.
-//! - [`ids`], [`attributes`] ([`stored`]), [`next_hops`], [`prefixes`], [`paths`] (in a [`slab`]), [`fib`]: everything is interned or has a dense index.
-//! - [`table`]: one family; [`import`], [`decision`] and [`walk`] work on it. [`life`] tells which paths count.
-//! - [`export`]: update groups.
-//! - [`query`], [`explain`]: read-only questions.
+//! - `shard`: the state machine, [`Shard`]; `event` and `settings` are its alphabet, `view` its answers.
+//! - `ids`, `attributes` (`stored`), `next_hops`, `prefixes`, `paths` (in a `slab`), `fib`: everything is interned or has a dense index.
+//! - `table`: one family; `import`, `decision` and `walk` work on it. `life` tells which paths count.
+//! - `export`: update groups.
+//! - `query`, `explain`: read-only questions.
 //!
 //! Memory for a million IPv4 prefixes from one peer: 28 MB for prefixes and Loc-RIB, 16 MB for paths, 6 MB for each update
 //! group, and the distinct attribute sets. A second peer with the same prefixes: 16 to 24 MB. IPv6 takes 12 MB more.
