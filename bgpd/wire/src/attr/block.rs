@@ -78,7 +78,6 @@ pub fn encode_attributes(attributes: &Attributes, context: &EncodeContext) -> At
 
     writer.put(code::ORIGIN, |out| out.put_u8(*origin as u8));
     writer.put(code::AS_PATH, |out| as_path.encode(width, out));
-    writer.put_unknown_below(code::NEXT_HOP);
     let next_hop_at = writer.out.len();
     writer.put_number(code::MED, *med);
     writer.put_number(code::LOCAL_PREF, *local_pref);

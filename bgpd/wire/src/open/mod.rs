@@ -292,6 +292,27 @@ mod tests {
     }
 
     #[test]
+    fn the_extended_form_begins_where_one_octet_of_length_ends() {
+        let unknown = |length| Capability::Unknown {
+            code: 200,
+            value: Bytes::from(vec![0; length]),
+        };
+        // Each value has four octets of heads before it.
+        let plain = open(vec![unknown(100), unknown(147)]);
+        assert_eq!(encode_open(&plain)[28..30], [255, PARAMETER_CAPABILITIES]);
+        assert_eq!(again(&plain), plain);
+        let extended = open(vec![unknown(100), unknown(148)]);
+        assert_eq!(encode_open(&extended)[28..32], [255, 255, 1, 2]);
+        assert_eq!(again(&extended), extended);
+    }
+
+    #[test]
+    fn of_several_four_octet_numbers_the_last_one_counts() {
+        let two = [Asn(70_000), Asn(70_001)].map(Capability::FourOctetAsn);
+        assert_eq!(again(&open(two.into())).asn, Asn(70_001));
+    }
+
+    #[test]
     fn an_open_never_exceeds_4096_octets() {
         let unknown = |code| Capability::Unknown {
             code,

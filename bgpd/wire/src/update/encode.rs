@@ -270,3 +270,110 @@ const NEXT_HOP_LENGTH: usize = 7;
 const MP_HEAD: usize = 4;
 /// AFI and SAFI.
 const FAMILY_LENGTH: usize = 3;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::attr::{Attributes, UnknownAttribute, encode_attributes};
+
+    /// ORIGIN, an empty AS_PATH, and so many octets in all.
+    fn block(length: usize) -> AttributeBlock {
+        let value = vec![0; length - 4 - 3 - 4].into_boxed_slice();
+        let attributes = Attributes {
+            unknown: vec![UnknownAttribute {
+                flags: 0xe0,
+                code: 200,
+                value,
+            }],
+            ..Attributes::default()
+        };
+        let block = encode_attributes(&attributes, &EncodeContext::default());
+        assert_eq!(block.len(), length);
+        block
+    }
+
+    /// Whether an announcement fits does not depend on which prefix it is.
+    #[test]
+    fn attributes_leave_room_for_the_longest_prefix_or_are_too_large() {
+        let context = EncodeContext::default();
+        let v4 = NextHop::V4([192, 0, 2, 1].into());
+        let v6 = NextHop::from("2001:db8::1".parse::<std::net::IpAddr>().unwrap());
+        // Header, two lengths, NEXT_HOP, a /32; or the head of MP_REACH_NLRI with its fields, and a /128.
+        let most_v4 = 4096 - 19 - 4 - 7 - 5;
+        let most_v6 = 4096 - 19 - 4 - (4 + 3 + 1 + 16 + 1) - 17;
+        for (family, next_hop, most, prefixes) in [
+            (
+                Family::IPV4_UNICAST,
+                v4,
+                most_v4,
+                ["10.0.0.0/8", "10.0.0.1/32"],
+            ),
+            (
+                Family::IPV6_UNICAST,
+                v6,
+                most_v6,
+                ["2001:db8::/32", "2001:db8::1/128"],
+            ),
+        ] {
+            for prefix in prefixes {
+                let route = Nlri::from(prefix.parse::<ipnet::IpNet>().unwrap());
+                let pack = |length| {
+                    let mut longest = 0;
+                    let mut measure = |frame: Bytes| longest = longest.max(frame.len());
+                    pack_reach(
+                        family,
+                        &next_hop,
+                        &block(length),
+                        &[route],
+                        &context,
+                        &mut measure,
+                    )
+                    .map(|()| longest)
+                };
+                assert!(pack(most).unwrap() <= 4096, "{prefix}");
+                let (length, limit) = (most + 1, 4096);
+                assert_eq!(
+                    pack(length),
+                    Err(EncodeError::TooLarge { length, limit }),
+                    "{prefix}"
+                );
+                assert!(block(length).check(family, &next_hop, &context).is_err());
+            }
+        }
+    }
+
+    #[test]
+    fn what_can_not_be_written_is_refused_before_anything_is() {
+        let context = EncodeContext::default();
+        let (v4, v6) = (Family::IPV4_UNICAST, Family::IPV6_UNICAST);
+        let hop = NextHop::V4([192, 0, 2, 1].into());
+        let hop_v6 = NextHop::from("2001:db8::1".parse::<std::net::IpAddr>().unwrap());
+        let routes = ["10.0.0.0/8", "2001:db8::/32"]
+            .map(|it| Nlri::from(it.parse::<ipnet::IpNet>().unwrap()));
+        let reach = |family, next_hop| {
+            pack_reach(
+                family,
+                next_hop,
+                &block(1000),
+                &routes,
+                &context,
+                &mut |_| panic!("a message"),
+            )
+        };
+        assert_eq!(
+            reach(v4, &hop),
+            Err(EncodeError::OtherFamily(routes[1].prefix, v4))
+        );
+        assert_eq!(
+            reach(v6, &hop_v6),
+            Err(EncodeError::OtherFamily(routes[0].prefix, v6))
+        );
+        assert_eq!(reach(v6, &hop), Err(EncodeError::NextHop(v6, hop)));
+        // Not without the capability of RFC 8950.
+        assert_eq!(reach(v4, &hop_v6), Err(EncodeError::NextHop(v4, hop_v6)));
+        let evpn = Family::L2VPN_EVPN;
+        assert_eq!(reach(evpn, &hop), Err(EncodeError::UnknownFamily(evpn)));
+        let unreach = pack_unreach(v4, &routes, &context, &mut |_| panic!("a message"));
+        assert_eq!(unreach, Err(EncodeError::OtherFamily(routes[1].prefix, v4)));
+    }
+}

@@ -134,3 +134,40 @@ impl fmt::Display for NextHop {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn decoded(octets: [&str; 2]) -> Option<Result<NextHop, FaultReason>> {
+        let address = |text: &str| text.parse::<Ipv6Addr>().unwrap().octets();
+        let octets = octets.map(address).concat();
+        NextHop::decode(Family::IPV6_UNICAST, &octets, &DecodeContext::default())
+    }
+
+    #[test]
+    fn only_a_link_local_address_is_one() {
+        let global = "2001:db8::1".parse().unwrap();
+        for (second, link_local) in [
+            ("fe80::1", Some("fe80::1".parse().unwrap())),
+            ("::", None),
+            ("2001:db8::1", None),
+        ] {
+            let expected = NextHop::V6 { global, link_local };
+            assert_eq!(decoded(["2001:db8::1", second]), Some(Ok(expected)));
+        }
+    }
+
+    #[test]
+    fn a_next_hop_needs_an_address() {
+        let expected = NextHop::V6 {
+            global: Ipv6Addr::UNSPECIFIED,
+            link_local: Some("fe80::1".parse().unwrap()),
+        };
+        assert_eq!(decoded(["::", "fe80::1"]), Some(Ok(expected)));
+        let invalid = Some(Err(FaultReason::Value("next hop")));
+        for first in ["::", "::1", "ff02::1"] {
+            assert_eq!(decoded([first, "::"]), invalid);
+        }
+    }
+}

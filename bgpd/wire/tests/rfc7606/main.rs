@@ -338,6 +338,11 @@ fn routes_of_a_family_that_is_not_in_force_are_ignored() {
                 [FaultReason::FamilyNotNegotiated(Family::L2VPN_EVPN)]
             );
         }
+        // It announces routes, if not for us: a fault beside it withdraws them, and does not end the session.
+        let evpn = hex("80 0e 09 0019 46 04 c0000201 00 80 04 03 000000");
+        let list = attributes(&context, Routes::None, 14, &evpn);
+        let alone = decoded(&update(&[], &list, Routes::None), &context);
+        assert_eq!(texts(&alone), (vec![], vec![]));
         let only_v6 = DecodeContext {
             families: [Family::IPV6_UNICAST].into(),
             ..context
