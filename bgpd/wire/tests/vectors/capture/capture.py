@@ -14,6 +14,8 @@ import subprocess
 import sys
 import time
 
+sys.dont_write_bytecode = True  # nothing is left behind in the repository
+
 import daemons
 import layout
 from peer import MARKER, Peer, attribute, capability, four_octets, message, multi_protocol, update

@@ -8,7 +8,7 @@ import time
 
 NETNS = "wire-daemon"
 
-# Name, address, AS, reflector client, families over the session.
+# Name, address, AS, whether it is a reflector client.
 PEERS = [
     ("external", "192.0.2.11", 65002, False),
     ("client", "192.0.2.12", 65001, True),
@@ -69,7 +69,7 @@ protocol static { ipv6; route 2001:db8:16::/48 blackhole; }
             local = "2001:db8::1" if ":" in address else "192.0.2.1"
             paths = "add paths on;" if name == "add-path" else ""
             hop = "extended next hop on;" if name == "v6-session" else ""
-            both = name not in ("two-octet",)
+            both = name != "two-octet"
             channel = f"import all; export where source ~ [ RTS_BGP, RTS_STATIC ]; {paths}"
             text += f"""
 protocol bgp {self.protocol(name)} {{
@@ -240,7 +240,6 @@ class ExaBgp(Daemon):
         many = " ".join(f"65001:{number}" for number in range(1, 71))
         for name, address, asn, _client in PEERS:
             local = "2001:db8::1" if ":" in address else "192.0.2.1"
-            hop = "2001:db8::1" if ":" in address else "192.0.2.1"
             paths = "add-path send/receive;" if name == "add-path" else ""
             four = "asn4 disable;" if name == "two-octet" else "asn4 enable;"
             text += f"""
