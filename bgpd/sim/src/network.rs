@@ -70,6 +70,9 @@ pub(crate) struct Network {
     random: Random,
 }
 
+/// When something arrives, and at which end of which connection.
+pub(crate) type Arrival = (Instant, ConnectionId, Side);
+
 impl Network {
     /// Links that are up, each with a latency of its own between 0.1 and 40 ms.
     pub(crate) fn new(links: usize, mut random: Random) -> Self {
@@ -101,10 +104,7 @@ impl Network {
         &mut self,
         now: Instant,
         link: usize,
-    ) -> (
-        Vec<(Instant, ConnectionId, Side)>,
-        Vec<(ConnectionId, Side)>,
-    ) {
+    ) -> (Vec<Arrival>, Vec<(ConnectionId, Side)>) {
         let state = &mut self.links[link];
         state.up = true;
         let at = now + state.latency;
