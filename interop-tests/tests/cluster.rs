@@ -52,6 +52,11 @@ impl Cluster {
             _sandbox: sandbox,
         };
         cluster.wait_for_routes()?;
+        for weft in &cluster.wefts {
+            wait_until(timeouts::SESSION, "a daemon that is ready", || {
+                Ok(weft.status()?.ready.then_some(()))
+            })?;
+        }
         Ok(cluster)
     }
 
