@@ -6,20 +6,20 @@ use std::net::IpAddr;
 
 use bgp_core::rib::{PathState, PrefixFilter, RouteQuery, RouteTable, RouteView, Totals};
 use bgp_core::session::SessionState;
-use bgp_wire::{Attributes, NextHop};
+use bgp_wire::NextHop;
 use ipnet::IpNet;
 
-use crate::oracle::{self, Chosen};
+use crate::oracle::{self, Chosen, Expected, Sent};
 use crate::simulation::Simulation;
 use crate::topology::SpeakerId;
 
 /// Something that must not be.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Problem {
-    /// Sessions did not come up, or work did not end.
+    /// Sessions are down that should be up, or the other way round; or work did not end.
     Unsettled {
-        /// Sessions that are not Established, by both ends.
-        down: Vec<[SpeakerId; 2]>,
+        /// These sessions, by both ends.
+        sessions: Vec<[SpeakerId; 2]>,
     },
     /// A Loc-RIB has something else than the oracle.
     LocRib {
@@ -32,7 +32,7 @@ pub enum Problem {
         /// What is there.
         found: Option<Box<Chosen>>,
     },
-    /// One end does not have what the other one thinks that it sent.
+    /// One end was not sent, or does not have, what the oracle says.
     Session {
         /// The sender.
         from: SpeakerId,
@@ -73,12 +73,13 @@ pub enum Problem {
 #[must_use]
 pub fn problems(simulation: &Simulation) -> Vec<Problem> {
     if !simulation.is_settled() {
-        let down = down(simulation);
-        return vec![Problem::Unsettled { down }];
+        let sessions = wrong_sessions(simulation);
+        return vec![Problem::Unsettled { sessions }];
     }
     let found = loc_ribs(simulation);
-    let mut problems = compare(simulation, &found);
-    problems.extend(differing_sessions(simulation));
+    let expected = oracle::expected(simulation);
+    let mut problems = compare(simulation, &expected, &found);
+    problems.extend(differing_sessions(simulation, &expected));
     problems.extend(loops(simulation, &found));
     problems
 }
@@ -98,24 +99,33 @@ pub fn leftovers(simulation: &Simulation) -> Vec<Problem> {
 
 type Found = Vec<BTreeMap<IpNet, Chosen>>;
 
-fn down(simulation: &Simulation) -> Vec<[SpeakerId; 2]> {
+/// Sessions that are not as their link is, by both ends.
+fn wrong_sessions(simulation: &Simulation) -> Vec<[SpeakerId; 2]> {
     let up = |one, other| {
         simulation
             .session(one, other)
             .is_some_and(|status| status.state == SessionState::Established)
     };
-    let links = simulation.topology().links.iter();
+    let links = simulation.topology().links.iter().enumerate();
     links
-        .map(|link| link.ends)
-        .filter(|[one, other]| !up(*one, *other) || !up(*other, *one))
+        .filter(|(position, link)| {
+            let [one, other] = link.ends;
+            let usable = simulation.is_usable(*position);
+            up(one, other) != usable || up(other, one) != usable
+        })
+        .map(|(_, link)| link.ends)
         .collect()
 }
 
 fn loc_ribs(simulation: &Simulation) -> Found {
     let ids = simulation.topology().ids();
     ids.map(|id| {
-        routes(simulation, id, RouteTable::LocRib)
+        // What a speaker that is down once held does not count.
+        let running = simulation.is_running(id);
+        let routes = running.then(|| routes(simulation, id, RouteTable::LocRib));
+        routes
             .into_iter()
+            .flatten()
             .filter_map(|route| {
                 let best = route
                     .paths
@@ -133,8 +143,8 @@ fn loc_ribs(simulation: &Simulation) -> Found {
     .collect()
 }
 
-fn compare(simulation: &Simulation, found: &Found) -> Vec<Problem> {
-    let expected = oracle::expected(simulation);
+fn compare(simulation: &Simulation, expected: &Expected, found: &Found) -> Vec<Problem> {
+    let expected = &expected.chosen;
     let mut problems = Vec::new();
     for (speaker, found) in simulation.topology().ids().zip(found) {
         let prefixes: BTreeSet<_> = expected.keys().chain(found.keys()).collect();
@@ -156,45 +166,46 @@ fn compare(simulation: &Simulation, found: &Found) -> Vec<Problem> {
     problems
 }
 
-/// Adj-RIB-Out of each end against Adj-RIB-In of the other: also what did not become best must be right.
-fn differing_sessions(simulation: &Simulation) -> Vec<Problem> {
+/// Both ends of every session against the oracle: also what did not become best must be right.
+fn differing_sessions(simulation: &Simulation, expected: &Expected) -> Vec<Problem> {
     let mut problems = Vec::new();
-    for link in &simulation.topology().links {
-        let [one, other] = link.ends;
-        for (from, to) in [(one, other), (other, one)] {
-            let sent = routes(simulation, from, RouteTable::AdjOut(to.peer_id()));
-            let received = routes(simulation, to, RouteTable::AdjIn(from.peer_id()));
-            problems.extend(
-                received
-                    .iter()
-                    .filter(|route| route.paths.iter().any(|path| path.stale))
-                    .map(|route| Problem::Stale {
-                        speaker: to,
-                        prefix: route.prefix,
-                    }),
-            );
-            let [sent, received] = [sent, received].map(by_prefix);
-            let prefixes: BTreeSet<_> = sent.keys().chain(received.keys()).collect();
-            let prefixes: Vec<_> = prefixes
-                .into_iter()
-                .filter(|prefix| sent.get(*prefix) != received.get(*prefix))
-                .copied()
-                .collect();
-            if !prefixes.is_empty() {
-                problems.push(Problem::Session { from, to, prefixes });
-            }
+    for (&(from, to), expected) in &expected.sent {
+        let received = routes(simulation, to, RouteTable::AdjIn(from.peer_id()));
+        let stale = received
+            .iter()
+            .filter(|route| route.paths.iter().any(|path| path.stale));
+        problems.extend(stale.map(|route| Problem::Stale {
+            speaker: to,
+            prefix: route.prefix,
+        }));
+        let received = by_prefix(received);
+        let sent = by_prefix(routes(simulation, from, RouteTable::AdjOut(to.peer_id())));
+        let prefixes: BTreeSet<_> = [expected, &sent, &received]
+            .into_iter()
+            .flat_map(BTreeMap::keys)
+            .collect();
+        let prefixes: Vec<_> = prefixes
+            .into_iter()
+            .filter(|prefix| {
+                let wanted = expected.get(*prefix);
+                sent.get(*prefix) != wanted || received.get(*prefix) != wanted
+            })
+            .copied()
+            .collect();
+        if !prefixes.is_empty() {
+            problems.push(Problem::Session { from, to, prefixes });
         }
     }
     problems
 }
 
-fn by_prefix(routes: Vec<RouteView>) -> BTreeMap<IpNet, Vec<(Attributes, Option<IpAddr>)>> {
+/// Without add-path there is one path for each prefix, and over iBGP and eBGP each has a next hop.
+fn by_prefix(routes: Vec<RouteView>) -> BTreeMap<IpNet, Sent> {
     routes
         .into_iter()
-        .map(|route| {
-            let paths = route.paths.into_iter();
-            let paths = paths.map(|path| (path.attributes, path.next_hop.map(address)));
-            (route.prefix, paths.collect())
+        .filter_map(|route| {
+            let path = route.paths.into_iter().next()?;
+            Some((route.prefix, (path.attributes, address(path.next_hop?))))
         })
         .collect()
 }
@@ -248,8 +259,10 @@ fn address(next_hop: NextHop) -> IpAddr {
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Unsettled { down } if down.is_empty() => f.write_str("work does not end"),
-            Self::Unsettled { down } => write!(f, "these sessions do not come up: {down:?}"),
+            Self::Unsettled { sessions } if sessions.is_empty() => f.write_str("work does not end"),
+            Self::Unsettled { sessions } => {
+                write!(f, "these sessions are not as their links are: {sessions:?}")
+            }
             Self::LocRib {
                 speaker,
                 prefix,
@@ -265,7 +278,7 @@ impl fmt::Display for Problem {
                 write!(f, "{speaker}, {prefix}: should be {expected}; is {found}")
             }
             Self::Session { from, to, prefixes } => {
-                write!(f, "{to} does not have what {from} sent: {prefixes:?}")
+                write!(f, "{to} does not have what {from} must send: {prefixes:?}")
             }
             Self::Loop { prefix, way } => write!(f, "packets to {prefix} go round: {way:?}"),
             Self::Leftover { speaker, totals } => write!(f, "{speaker} has {totals:?} left"),

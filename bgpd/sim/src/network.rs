@@ -207,14 +207,13 @@ impl Network {
         }
     }
 
-    /// True when nothing is on its way but KEEPALIVEs between open ends.
-    pub(crate) fn is_quiet(&self) -> bool {
-        self.connections.values().all(|connection| {
-            connection.ends.iter().all(|end| {
-                end.inbox
-                    .iter()
-                    .all(|item| matches!(item, Item::Data { bytes, .. } if is_keepalive(bytes)))
-            })
+    /// True when nothing but KEEPALIVEs is on its way over usable links.
+    pub(crate) fn is_quiet(&self, usable: impl Fn(usize) -> bool) -> bool {
+        let mut connections = self.connections.values();
+        connections.all(|connection| {
+            let mut items = connection.ends.iter().flat_map(|end| &end.inbox);
+            !usable(connection.link)
+                || items.all(|item| matches!(item, Item::Data { bytes, .. } if is_keepalive(bytes)))
         })
     }
 }

@@ -57,40 +57,73 @@ impl fmt::Display for Chosen {
     }
 }
 
+/// Attributes and next hop, as they are sent.
+pub type Sent = (Attributes, IpAddr);
+
+/// What must be, once everything that can be said has been said.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Expected {
+    /// What everybody uses.
+    pub chosen: LocRibs,
+    /// What each speaker (first) has told each neighbour (second).
+    pub sent: BTreeMap<(SpeakerId, SpeakerId), BTreeMap<IpNet, Sent>>,
+}
+
 /// Loc-RIB of each speaker, by prefix.
 pub type LocRibs = BTreeMap<IpNet, Vec<Option<Chosen>>>;
 
-/// What all Loc-RIBs must hold once all sessions are up and everything has been said.
+/// What must be, given who runs and which links carry.
 ///
 /// # Panics
 /// When the choices never come to rest: such a topology has no one answer, and a test must not use it.
 #[must_use]
-pub fn expected(simulation: &Simulation) -> LocRibs {
+pub fn expected(simulation: &Simulation) -> Expected {
     let topology = simulation.topology();
+    let own = |id| {
+        let running = simulation.is_running(id).then(|| simulation.own(id));
+        running.into_iter().flatten()
+    };
     let prefixes: BTreeSet<_> = topology
         .ids()
-        .flat_map(|id| simulation.own(id).map(|(prefix, _)| prefix))
+        .flat_map(|id| own(id).map(|(prefix, _)| prefix))
         .collect();
     let neighbours: Vec<Vec<_>> = topology
         .ids()
-        .map(|id| topology.neighbours_of(id).collect())
+        .map(|id| {
+            let neighbours = topology.neighbours_of(id);
+            neighbours
+                .filter(|(_, link)| simulation.is_usable(*link))
+                .collect()
+        })
         .collect();
     let model = Model {
         topology,
         neighbours,
         next_hop: simulation.settings().next_hop,
     };
-    prefixes
+    let chosen: LocRibs = prefixes
         .into_iter()
         .map(|prefix| {
             let own: Vec<_> = topology
                 .ids()
-                .map(|id| simulation.own(id).find(|(other, _)| *other == prefix))
+                .map(|id| own(id).find(|(other, _)| *other == prefix))
                 .map(|route| route.map(|(_, attributes)| attributes))
                 .collect();
             (prefix, model.settle(prefix, &own))
         })
-        .collect()
+        .collect();
+    let mut sent = BTreeMap::new();
+    for from in topology.ids() {
+        for &(to, link) in &model.neighbours[from.index()] {
+            let routes = chosen.iter().filter_map(|(prefix, chosen)| {
+                let chosen = chosen[from.index()].as_ref()?;
+                let sent = model.export(from, to, link, *prefix, chosen)?;
+                Some((*prefix, sent))
+            });
+            sent.insert((from, to), routes.collect());
+        }
+    }
+    Expected { chosen, sent }
 }
 
 struct Model<'a> {
@@ -147,7 +180,7 @@ impl Model<'_> {
         link: usize,
         prefix: IpNet,
         chosen: &Chosen,
-    ) -> Option<(Attributes, IpAddr)> {
+    ) -> Option<Sent> {
         let Chosen {
             attributes,
             next_hop,
@@ -205,7 +238,7 @@ impl Model<'_> {
         from: SpeakerId,
         link: usize,
         prefix: IpNet,
-        (attributes, next_hop): (Attributes, IpAddr),
+        (attributes, next_hop): Sent,
     ) -> Option<Chosen> {
         let this = self.topology.speaker(id);
         let looped = match self.topology.session_type(link) {

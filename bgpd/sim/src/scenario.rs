@@ -112,7 +112,8 @@ impl Scenario {
         }
     }
 
-    /// Lives it through, mends everything, and looks at what came of it; then takes all routes back, and looks again.
+    /// Lives it through and looks at what came of it while what broke is still broken; mends everything, and looks
+    /// again; then takes all routes back, and looks a last time.
     ///
     /// # Errors
     /// [`Failure`] when something is not as it must be.
@@ -123,6 +124,11 @@ impl Scenario {
             simulation.run_for(*after);
             take(&mut simulation, step);
         }
+        self.judge(
+            &mut simulation,
+            "with everything as it was left",
+            check::problems,
+        )?;
         self.mend(&mut simulation);
         self.judge(
             &mut simulation,

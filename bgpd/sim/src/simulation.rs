@@ -187,8 +187,7 @@ impl Simulation {
         self.now = end;
     }
 
-    /// Lets time pass until all sessions are up and nothing happens but KEEPALIVEs; false when that is not so after
-    /// `limit`.
+    /// Lets time pass until [`Self::is_settled`]; false when that is not so after `limit`.
     pub fn run_until_settled(&mut self, limit: Duration) -> bool {
         let end = self.now + limit;
         while !self.is_settled() {
@@ -200,10 +199,29 @@ impl Simulation {
         true
     }
 
-    /// True when all sessions are up and nothing is on its way but KEEPALIVEs.
+    /// True when exactly the sessions over usable links are up, nothing is on its way there but KEEPALIVEs, nobody has
+    /// work left, and nobody waits for a neighbour that restarts.
     #[must_use]
     pub fn is_settled(&self) -> bool {
-        self.network.is_quiet() && self.speakers.iter().all(Speaker::is_settled)
+        let usable = |link| self.is_usable(link);
+        self.network.is_quiet(usable)
+            && self
+                .speakers
+                .iter()
+                .all(|speaker| !speaker.is_running() || speaker.is_settled(usable))
+    }
+
+    /// True while a speaker runs.
+    #[must_use]
+    pub fn is_running(&self, id: SpeakerId) -> bool {
+        self.speakers[id.index()].is_running()
+    }
+
+    /// True when a link carries and both its ends run: there has to be a session.
+    #[must_use]
+    pub fn is_usable(&self, link: usize) -> bool {
+        let ends = self.topology.links[link].ends;
+        self.network.is_up(link) && ends.iter().all(|end| self.is_running(*end))
     }
 
     /// Who there is.
@@ -253,7 +271,7 @@ impl Simulation {
         self.trace.fingerprint()
     }
 
-    /// How many UPDATE messages arrived so far.
+    /// How many UPDATE messages speakers have read so far.
     #[must_use]
     pub const fn updates(&self) -> u64 {
         self.trace.updates()
@@ -720,6 +738,7 @@ impl Simulation {
                         let (peer, bytes) = (here.peer_id(), bytes.len());
                         self.tell_shard(there, RibEvent::Sent { peer, epoch, bytes });
                     }
+                    self.trace.count(&bytes);
                     self.read(connection, side, &bytes);
                 }
             },

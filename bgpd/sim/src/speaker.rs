@@ -157,14 +157,14 @@ impl Speaker {
             .collect()
     }
 
-    /// True when all sessions are up and nothing waits to be done.
-    pub(crate) fn is_settled(&self) -> bool {
-        self.is_running()
-            && self.deferral.is_none()
+    /// True when exactly the sessions over usable links are up and nothing waits to be done.
+    pub(crate) fn is_settled(&self, usable: impl Fn(usize) -> bool) -> bool {
+        self.deferral.is_none()
             && self.shard.next_deadline().is_none()
             && self.sessions.values().all(|session| {
                 let status = session.peer.status();
-                status.state == SessionState::Established && status.stale.is_none()
+                let established = status.state == SessionState::Established;
+                established == usable(session.link) && status.stale.is_none()
             })
     }
 }

@@ -27,11 +27,13 @@ impl Trace {
             Item::Connected => self.add(&[2]),
             Item::Refused => self.add(&[3]),
             Item::Closed { .. } => self.add(&[4]),
-            Item::Data { bytes, .. } => {
-                self.updates += updates(bytes);
-                self.add(bytes);
-            }
+            Item::Data { bytes, .. } => self.add(bytes),
         }
+    }
+
+    /// A running speaker reads this.
+    pub(crate) fn count(&mut self, bytes: &[u8]) {
+        self.updates += updates(bytes);
     }
 
     pub(crate) const fn fingerprint(&self) -> u64 {
