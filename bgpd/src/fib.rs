@@ -32,12 +32,17 @@ pub(crate) struct FibInbox {
 struct Pending {
     changes: HashMap<IpNet, Option<FibRoute>>,
     rules: Option<KernelRules>,
+    /// This daemon ends: what is in the kernel stays there.
+    closed: bool,
 }
 
 impl FibInbox {
     /// Leaves changes; at most one per prefix is kept.
     pub(crate) fn put(&self, changes: Vec<FibChange>) {
         let mut pending = self.pending.lock().unwrap_or_else(PoisonError::into_inner);
+        if pending.closed {
+            return;
+        }
         for FibChange { prefix, route } in changes {
             pending.changes.insert(prefix, route);
         }
@@ -54,10 +59,27 @@ impl FibInbox {
         self.wake.notify_one();
     }
 
+    /// Takes no more changes. Sessions that end with the daemon must not take their routes out of the kernel.
+    pub(crate) fn close(&self) {
+        self.pending
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .closed = true;
+    }
+
     async fn take(&self) -> Pending {
         loop {
-            let pending =
-                std::mem::take(&mut *self.pending.lock().unwrap_or_else(PoisonError::into_inner));
+            let pending = {
+                let mut pending = self.pending.lock().unwrap_or_else(PoisonError::into_inner);
+                let closed = pending.closed;
+                std::mem::replace(
+                    &mut *pending,
+                    Pending {
+                        closed,
+                        ..Pending::default()
+                    },
+                )
+            };
             if pending.rules.is_some() || !pending.changes.is_empty() {
                 return pending;
             }
@@ -85,7 +107,7 @@ struct Fib {
 }
 
 impl Fib {
-    fn apply(&mut self, Pending { changes, rules }: Pending) -> Vec<RouteChange> {
+    fn apply(&mut self, Pending { changes, rules, .. }: Pending) -> Vec<RouteChange> {
         let mut result = Vec::with_capacity(changes.len());
         if let Some(rules) = rules {
             for (prefix, route) in &self.routes {

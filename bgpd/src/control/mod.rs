@@ -205,6 +205,7 @@ impl Control {
                 }
             }
         }
+        self.parts.fib.close();
         self.peers.let_go().await;
     }
 
