@@ -121,6 +121,12 @@ impl Speaker for Bird {
         let prefix = prefix.parse().with_context(|| format!("prefix {prefix}"))?;
         self.reconfigure(|config| config.announcements.retain(|other| other.prefix != prefix))
     }
+
+    fn request_refresh(&mut self, peer: &str) -> Result<()> {
+        let peer = peer.parse().with_context(|| format!("address {peer}"))?;
+        self.birdc(&format!("reload in {}", protocol_name(peer)))
+            .map(drop)
+    }
 }
 
 fn render(config: &SpeakerConfig) -> String {
@@ -181,6 +187,13 @@ fn render_static(announcement: &Announcement) -> String {
             community.replace(':', ",")
         );
     }
+    for target in &announcement.route_targets {
+        let _ = write!(
+            set,
+            " bgp_ext_community.add((rt, {}));",
+            target.replace(':', ",")
+        );
+    }
     format!("route {} blackhole {{{set} }};", announcement.prefix)
 }
 
@@ -228,6 +241,15 @@ fn render_neighbor(config: &SpeakerConfig, neighbor: &Neighbor) -> String {
     if neighbor.ttl_security {
         let _ = writeln!(out, "  ttl security on;");
     }
+    if neighbor.two_octet_asn {
+        let _ = writeln!(out, "  enable as4 off;");
+    }
+    if neighbor.extended_messages {
+        let _ = writeln!(out, "  enable extended messages on;");
+    }
+    if let Some(role) = neighbor.role {
+        let _ = writeln!(out, "  local role {};", role.name());
+    }
     match neighbor.graceful_restart {
         Some(seconds) => {
             let _ = writeln!(
@@ -248,7 +270,7 @@ fn render_neighbor(config: &SpeakerConfig, neighbor: &Neighbor) -> String {
     for family in &neighbor.families {
         let _ = writeln!(
             out,
-            "  {} {{\n    import all; export filter announced;{}{}{}\n  }};",
+            "  {} {{\n    import all; export filter announced;{}{}{}{}{}\n  }};",
             channel(*family),
             // An iBGP route keeps the next hop of whoever announced it first, who need not be a neighbour. It is looked
             // up among the connected networks, which have a table of their own: there they can't hide an announcement
@@ -268,6 +290,16 @@ fn render_neighbor(config: &SpeakerConfig, neighbor: &Neighbor) -> String {
             } else {
                 ""
             },
+            if neighbor.extended_next_hop && *family == Family::V4 {
+                " extended next hop on;"
+            } else {
+                ""
+            },
+            neighbor
+                .max_prefixes
+                .map_or_else(String::new, |count| format!(
+                    " receive limit {count} action disable;"
+                )),
         );
     }
     out.push_str("}\n");
@@ -406,6 +438,12 @@ fn parse_detail(detail: &str, route: &mut Route) -> Result<()> {
         "BGP.med" => route.med = Some(value.parse()?),
         "BGP.community" => route.communities = tuples(value),
         "BGP.large_community" => route.large_communities = tuples(value),
+        "BGP.ext_community" => {
+            route.route_targets = tuples(value)
+                .iter()
+                .filter_map(|community| community.strip_prefix("rt:").map(str::to_owned))
+                .collect();
+        }
         "BGP.originator_id" => route.originator_id = Some(value.parse()?),
         "BGP.cluster_list" => {
             route.cluster_list = value

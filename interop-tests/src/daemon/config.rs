@@ -108,6 +108,38 @@ pub struct Neighbor {
     pub multihop: bool,
     /// Only packets with TTL 255 are taken (RFC 5082).
     pub ttl_security: bool,
+    /// Does not offer AS numbers of four octets (RFC 6793).
+    pub two_octet_asn: bool,
+    /// Offers messages of up to 65535 octets (RFC 8654), where the daemon does not do so by itself.
+    pub extended_messages: bool,
+    /// Offers IPv6 next hops for IPv4 routes (RFC 8950), where the daemon does not do so by itself.
+    pub extended_next_hop: bool,
+    /// The speaker's own role towards the neighbour (RFC 9234).
+    pub role: Option<Role>,
+    /// Ends the session when the neighbour announces more prefixes of a family.
+    pub max_prefixes: Option<u32>,
+}
+
+/// A speaker's role towards a neighbour (RFC 9234 section 4).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Role {
+    /// Gives transit to the neighbour.
+    Provider,
+    /// Gets transit from the neighbour.
+    Customer,
+    /// Shares its own and its customers' routes.
+    Peer,
+}
+
+impl Role {
+    /// Its name, which all daemons share.
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            Self::Provider => "provider",
+            Self::Customer => "customer",
+            Self::Peer => "peer",
+        }
+    }
 }
 
 impl Neighbor {
@@ -132,6 +164,11 @@ impl Neighbor {
             next_hop_self: false,
             multihop: false,
             ttl_security: false,
+            two_octet_asn: false,
+            extended_messages: false,
+            extended_next_hop: false,
+            role: None,
+            max_prefixes: None,
         }
     }
 
@@ -205,6 +242,41 @@ impl Neighbor {
         self
     }
 
+    /// Does not offer AS numbers of four octets.
+    #[must_use]
+    pub fn two_octet_asn(mut self) -> Self {
+        self.two_octet_asn = true;
+        self
+    }
+
+    /// Offers messages of up to 65535 octets.
+    #[must_use]
+    pub fn extended_messages(mut self) -> Self {
+        self.extended_messages = true;
+        self
+    }
+
+    /// Offers IPv6 next hops for IPv4 routes.
+    #[must_use]
+    pub fn extended_next_hop(mut self) -> Self {
+        self.extended_next_hop = true;
+        self
+    }
+
+    /// Sets the speaker's own role.
+    #[must_use]
+    pub fn role(mut self, role: Role) -> Self {
+        self.role = Some(role);
+        self
+    }
+
+    /// Sets how many prefixes of a family the neighbour may announce.
+    #[must_use]
+    pub fn max_prefixes(mut self, count: u32) -> Self {
+        self.max_prefixes = Some(count);
+        self
+    }
+
     /// Sets the TCP port to dial.
     #[must_use]
     pub fn port(mut self, port: u16) -> Self {
@@ -238,6 +310,8 @@ pub struct Announcement {
     pub communities: Vec<String>,
     /// LARGE_COMMUNITY, `a:b:c` (RFC 8092).
     pub large_communities: Vec<String>,
+    /// Route targets among the EXTENDED COMMUNITIES, `a:b` (RFC 4360).
+    pub route_targets: Vec<String>,
 }
 
 impl Announcement {
@@ -253,6 +327,7 @@ impl Announcement {
             local_pref: None,
             communities: Vec::new(),
             large_communities: Vec::new(),
+            route_targets: Vec::new(),
         }
     }
 
@@ -291,6 +366,13 @@ impl Announcement {
     #[must_use]
     pub fn large_community(mut self, community: &str) -> Self {
         self.large_communities.push(community.to_owned());
+        self
+    }
+
+    /// Adds a route target, `a:b`.
+    #[must_use]
+    pub fn route_target(mut self, target: &str) -> Self {
+        self.route_targets.push(target.to_owned());
         self
     }
 }

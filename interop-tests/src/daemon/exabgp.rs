@@ -220,6 +220,14 @@ impl Speaker for ExaBgp {
                 announcement.large_communities.join(" ")
             );
         }
+        if !announcement.route_targets.is_empty() {
+            let targets: Vec<String> = announcement
+                .route_targets
+                .iter()
+                .map(|target| format!("target:{target}"))
+                .collect();
+            let _ = write!(line, " extended-community [ {} ]", targets.join(" "));
+        }
         self.command(&format!("announce {line}"))?;
         self.announced.insert(announcement.prefix, line);
         Ok(())
@@ -233,6 +241,14 @@ impl Speaker for ExaBgp {
             .remove(&net)
             .with_context(|| format!("{net} was not announced"))?;
         self.command(&format!("withdraw {line}"))
+    }
+
+    fn request_refresh(&mut self, peer: &str) -> Result<()> {
+        // It asks for each family that the neighbour has.
+        for family in ["ipv4 unicast", "ipv6 unicast"] {
+            self.command(&format!("neighbor {peer} announce route-refresh {family}"))?;
+        }
+        Ok(())
     }
 }
 
@@ -254,8 +270,13 @@ fn render_neighbor(
     neighbor: &Neighbor,
     out: &mut String,
 ) -> Result<()> {
-    if neighbor.reflector_client {
-        bail!("ExaBGP is no route reflector");
+    let refused = [
+        (neighbor.reflector_client, "is no route reflector"),
+        (neighbor.role.is_some(), "knows no roles"),
+        (neighbor.max_prefixes.is_some(), "counts no prefixes"),
+    ];
+    if let Some((_, why)) = refused.iter().find(|(asked, _)| *asked) {
+        bail!("ExaBGP {why}");
     }
     let _ = writeln!(
         out,
@@ -290,7 +311,19 @@ fn render_neighbor(
     if neighbor.add_path {
         let _ = write!(capability, " add-path send/receive;");
     }
+    if neighbor.two_octet_asn {
+        capability.push_str(" asn4 disable;");
+    }
+    if neighbor.extended_messages {
+        capability.push_str(" extended-message enable;");
+    }
+    if neighbor.extended_next_hop {
+        capability.push_str(" nexthop enable;");
+    }
     let _ = writeln!(out, "  capability {{ {capability} }}");
+    if neighbor.extended_next_hop {
+        let _ = writeln!(out, "  nexthop {{ ipv4 unicast ipv6; }}");
+    }
     let families: Vec<&str> = neighbor
         .families
         .iter()
@@ -358,6 +391,13 @@ fn announced(update: &Value, peer: IpAddr) -> Result<Vec<(IpNet, Route)>> {
                         med: number("med"),
                         communities: strings("community"),
                         large_communities: strings("large-community"),
+                        route_targets: attributes["extended-community"]
+                            .as_array()
+                            .into_iter()
+                            .flatten()
+                            .filter_map(|community| community["string"].as_str())
+                            .filter_map(|text| text.strip_prefix("target:").map(str::to_owned))
+                            .collect(),
                         originator_id: attributes["originator-id"]
                             .as_str()
                             .and_then(|id| id.parse().ok()),

@@ -231,6 +231,11 @@ impl Speaker for Frr {
             &[&format!("no network {prefix}")],
         )
     }
+
+    fn request_refresh(&mut self, peer: &str) -> Result<()> {
+        self.vtysh(&[&format!("clear bgp {peer} soft in")])
+            .map(drop)
+    }
 }
 
 fn render(config: &SpeakerConfig) -> String {
@@ -267,6 +272,9 @@ fn render(config: &SpeakerConfig) -> String {
             }
             if neighbor.add_path {
                 let _ = writeln!(out, "  neighbor {peer} addpath-tx-all-paths");
+            }
+            if let Some(count) = neighbor.max_prefixes {
+                let _ = writeln!(out, "  neighbor {peer} maximum-prefix {count}");
             }
         }
         for (index, announcement) in config.announcements.iter().enumerate() {
@@ -306,6 +314,16 @@ fn render_neighbor(config: &SpeakerConfig, neighbor: &Neighbor, out: &mut String
     } else if neighbor.multihop && !config.is_ibgp(neighbor) {
         let _ = writeln!(out, " neighbor {peer} ebgp-multihop");
     }
+    if neighbor.two_octet_asn {
+        // All or nothing: it has no switch for this capability alone.
+        let _ = writeln!(out, " neighbor {peer} dont-capability-negotiate");
+    }
+    if neighbor.extended_next_hop {
+        let _ = writeln!(out, " neighbor {peer} capability extended-nexthop");
+    }
+    if let Some(role) = neighbor.role {
+        let _ = writeln!(out, " neighbor {peer} local-role {}", role.name());
+    }
     match neighbor.graceful_restart {
         Some(seconds) => {
             let _ = writeln!(out, " bgp graceful-restart restart-time {seconds}");
@@ -343,6 +361,13 @@ fn render_route_map(announcement: &Announcement, number: usize) -> String {
             out,
             " set large-community {}",
             announcement.large_communities.join(" ")
+        );
+    }
+    if !announcement.route_targets.is_empty() {
+        let _ = writeln!(
+            out,
+            " set extcommunity rt {}",
+            announcement.route_targets.join(" ")
         );
     }
     out.push_str("exit\n");
@@ -393,6 +418,7 @@ struct Path {
     metric: Option<u32>,
     community: Option<List>,
     large_community: Option<List>,
+    extended_community: Option<Text>,
     originator_id: Option<Ipv4Addr>,
     cluster_list: Option<ClusterList>,
 }
@@ -426,6 +452,11 @@ struct List {
 }
 
 #[derive(Deserialize)]
+struct Text {
+    string: String,
+}
+
+#[derive(Deserialize)]
 struct ClusterList {
     list: Vec<Ipv4Addr>,
 }
@@ -454,6 +485,12 @@ impl Path {
             med: self.metric,
             communities: self.community.map_or_else(Vec::new, |c| c.list),
             large_communities: self.large_community.map_or_else(Vec::new, |c| c.list),
+            route_targets: self
+                .extended_community
+                .iter()
+                .flat_map(|text| text.string.split(' '))
+                .filter_map(|community| community.strip_prefix("RT:").map(str::to_owned))
+                .collect(),
             originator_id: self.originator_id,
             cluster_list: self.cluster_list.map_or_else(Vec::new, |c| c.list),
             ..Route::new(prefix)

@@ -33,6 +33,7 @@ impl GoBgp {
         if config.kernel {
             bail!("GoBGP writes no routes into the kernel by itself");
         }
+        config.neighbors.iter().try_for_each(refuse)?;
         let dir = netns.dir()?;
         let (config_file, socket) = (dir.join("gobgpd.toml"), dir.join("gobgp.sock"));
         std::fs::write(&config_file, render(&config)).context("gobgpd.toml")?;
@@ -141,6 +142,10 @@ impl Speaker for GoBgp {
         );
         option("community", list(&announcement.communities));
         option("large-community", list(&announcement.large_communities));
+        if !announcement.route_targets.is_empty() {
+            args.push("rt".to_owned());
+            args.extend(announcement.route_targets.iter().cloned());
+        }
         let args: Vec<&str> = args.iter().map(String::as_str).collect();
         self.gobgp(&args).map(drop)
     }
@@ -156,6 +161,27 @@ impl Speaker for GoBgp {
             prefix,
         ])
         .map(drop)
+    }
+
+    fn request_refresh(&mut self, peer: &str) -> Result<()> {
+        // It answers in words.
+        self.gobgp(&["neighbor", peer, "softresetin"]).map(drop)
+    }
+}
+
+/// What it has no setting for.
+fn refuse(neighbor: &Neighbor) -> Result<()> {
+    let refused = [
+        (
+            neighbor.two_octet_asn,
+            "always offers AS numbers of four octets",
+        ),
+        (neighbor.extended_messages, "knows no extended messages"),
+        (neighbor.role.is_some(), "knows no roles"),
+    ];
+    match refused.iter().find(|(asked, _)| *asked) {
+        Some((_, why)) => bail!("GoBGP {why}"),
+        None => Ok(()),
     }
 }
 
@@ -266,6 +292,12 @@ fn render_neighbor(config: &SpeakerConfig, neighbor: &Neighbor, out: &mut String
                 "[neighbors.afi-safis.add-paths.config]\nreceive = true\nsend-max = 8"
             );
         }
+        if let Some(count) = neighbor.max_prefixes {
+            let _ = writeln!(
+                out,
+                "[neighbors.afi-safis.prefix-limit.config]\nmax-prefixes = {count}"
+            );
+        }
     }
 }
 
@@ -275,6 +307,9 @@ fn afi(family: Family) -> &'static str {
         Family::V6 => "ipv6",
     }
 }
+
+/// Subtype of an extended community (RFC 4360 section 4).
+const ROUTE_TARGET: u64 = 2;
 
 #[derive(Deserialize)]
 struct Path {
@@ -338,6 +373,13 @@ fn read_attribute(attribute: &Value, route: &mut Route) -> Result<()> {
                 .filter_map(Value::as_str)
                 .map(str::parse)
                 .collect::<Result<_, _>>()?;
+        }
+        Some(16) => {
+            route.route_targets = list("value")
+                .iter()
+                .filter(|community| community["subtype"] == ROUTE_TARGET)
+                .filter_map(|community| community["value"].as_str().map(str::to_owned))
+                .collect();
         }
         Some(32) => {
             route.large_communities = list("value")

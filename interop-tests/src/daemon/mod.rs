@@ -20,7 +20,7 @@ mod speaker;
 mod weft;
 
 pub use bird::Bird;
-pub use config::{Announcement, Neighbor, SpeakerConfig};
+pub use config::{Announcement, Neighbor, Role, SpeakerConfig};
 pub use exabgp::ExaBgp;
 pub use frr::Frr;
 pub use gobgp::GoBgp;

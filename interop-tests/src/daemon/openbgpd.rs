@@ -35,6 +35,7 @@ impl OpenBgpd {
         }
         // Its children lock themselves in there; systemd would have made it.
         std::fs::create_dir_all(CHROOT).context(CHROOT)?;
+        config.neighbors.iter().try_for_each(refuse)?;
         let dir = netns.dir()?;
         let (config_file, socket) = (dir.join("bgpd.conf"), dir.join("bgpd.sock"));
         std::fs::write(&config_file, render(&config, &socket.to_string_lossy()))
@@ -128,6 +129,21 @@ impl Speaker for OpenBgpd {
     fn withdraw(&mut self, prefix: &str) -> Result<()> {
         self.bgpctl(&["network", "delete", prefix]).map(drop)
     }
+
+    fn request_refresh(&mut self, peer: &str) -> Result<()> {
+        self.bgpctl(&["neighbor", peer, "refresh"]).map(drop)
+    }
+}
+
+/// What it has no setting for.
+fn refuse(neighbor: &Neighbor) -> Result<()> {
+    if neighbor.extended_messages {
+        bail!("OpenBGPD 7 knows no extended messages");
+    }
+    if neighbor.extended_next_hop {
+        bail!("OpenBGPD 7 knows no IPv6 next hops for IPv4 routes");
+    }
+    Ok(())
 }
 
 fn render(config: &SpeakerConfig, socket: &str) -> String {
@@ -214,6 +230,16 @@ fn render_neighbor(config: &SpeakerConfig, neighbor: &Neighbor, out: &mut String
             "  announce add-path recv yes\n  announce add-path send all"
         );
     }
+    if neighbor.two_octet_asn {
+        let _ = writeln!(out, "  announce as-4byte no");
+    }
+    if let Some(role) = neighbor.role {
+        let _ = writeln!(out, "  announce policy {}", role.name());
+    }
+    if let Some(count) = neighbor.max_prefixes {
+        let _ = writeln!(out, "  max-prefix {count}");
+    }
+    let _ = writeln!(out, "  announce enhanced refresh yes");
     let restart = if neighbor.graceful_restart.is_some() {
         "yes"
     } else {
@@ -240,6 +266,9 @@ fn set_words(announcement: &Announcement) -> Vec<String> {
     }
     for community in &announcement.large_communities {
         pair("large-community", community.clone());
+    }
+    for target in &announcement.route_targets {
+        words.extend(["ext-community", "rt", target].map(str::to_owned));
     }
     words
 }
@@ -287,6 +316,8 @@ struct Entry {
     communities: Vec<String>,
     #[serde(default)]
     large_communities: Vec<String>,
+    #[serde(default)]
+    extended_communities: Vec<String>,
     /// Attributes without a field of their own.
     #[serde(default)]
     attributes: Vec<Attribute>,
@@ -322,6 +353,11 @@ impl Entry {
             med: self.metric,
             communities: self.communities,
             large_communities: self.large_communities,
+            route_targets: self
+                .extended_communities
+                .iter()
+                .filter_map(|community| community.strip_prefix("rt ").map(str::to_owned))
+                .collect(),
             originator_id: self
                 .attributes
                 .iter()

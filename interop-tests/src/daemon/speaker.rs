@@ -53,6 +53,12 @@ pub trait Speaker: Send {
     /// When the daemon refuses, or `prefix` is none.
     fn withdraw(&mut self, prefix: &str) -> Result<()>;
 
+    /// Asks a neighbour for all its routes again (RFC 2918).
+    ///
+    /// # Errors
+    /// When the daemon refuses, or has no means for it.
+    fn request_refresh(&mut self, peer: &str) -> Result<()>;
+
     /// Lets its processes run on after the harness has ended ([`Process::release`]).
     fn release(&mut self) {
         self.process().release();
@@ -200,6 +206,8 @@ pub struct Route {
     pub communities: Vec<String>,
     /// LARGE_COMMUNITY as `a:b:c`.
     pub large_communities: Vec<String>,
+    /// Route targets among the EXTENDED COMMUNITIES, as `a:b`.
+    pub route_targets: Vec<String>,
     /// ORIGINATOR_ID (RFC 4456).
     pub originator_id: Option<Ipv4Addr>,
     /// CLUSTER_LIST (RFC 4456), the nearest reflector first.
@@ -218,6 +226,7 @@ impl Route {
             med: None,
             communities: Vec::new(),
             large_communities: Vec::new(),
+            route_targets: Vec::new(),
             originator_id: None,
             cluster_list: Vec::new(),
         }

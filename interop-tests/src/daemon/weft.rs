@@ -414,11 +414,12 @@ impl Speaker for Weft {
             local_pref,
             communities,
             large_communities,
+            route_targets,
         } = announcement;
         if next_hop.is_some()
             || med.is_some()
             || local_pref.is_some()
-            || !(communities.is_empty() && large_communities.is_empty())
+            || !(communities.is_empty() && large_communities.is_empty() && route_targets.is_empty())
         {
             bail!("weft announces blocks; their attributes come from BGPConfiguration");
         }
@@ -429,6 +430,10 @@ impl Speaker for Weft {
     fn withdraw(&mut self, prefix: &str) -> Result<()> {
         let prefix: IpNet = prefix.parse().with_context(|| format!("prefix {prefix}"))?;
         self.remove_manifest(&block_file(prefix))
+    }
+
+    fn request_refresh(&mut self, _peer: &str) -> Result<()> {
+        bail!("weft keeps what its peers sent, and never has to ask for it again")
     }
 }
 
@@ -481,6 +486,11 @@ fn read_path(prefix: IpNet, path: &v1::Path) -> Result<Route> {
         med: path.med,
         communities: path.communities.clone(),
         large_communities: path.large_communities.clone(),
+        route_targets: path
+            .extended_communities
+            .iter()
+            .filter_map(|community| community.strip_prefix("rt:").map(str::to_owned))
+            .collect(),
         originator_id: if path.originator_id.is_empty() {
             None
         } else {
